@@ -1,0 +1,68 @@
+# tests.cmake - how test and benchmark programs are made.
+#
+# SPDX-License-Identifier: Apache-2.0
+include(GoogleTest)
+
+# GoogleTest: the installed one, or its Debian source built with our flags where the installed
+# one will not do (another architecture, ThreadSanitizer).
+if(CMAKE_CROSSCOMPILING OR WEFT_SANITIZE MATCHES "thread")
+  set(googletest /usr/src/googletest/googletest)
+  add_library(weft_gtest STATIC ${googletest}/src/gtest-all.cc)
+  target_compile_features(weft_gtest PUBLIC cxx_std_23)
+  target_include_directories(weft_gtest SYSTEM PUBLIC ${googletest}/include PRIVATE ${googletest})
+  target_compile_options(weft_gtest PUBLIC ${WEFT_PUBLIC_OPTIONS})
+  target_link_libraries(weft_gtest PUBLIC Threads::Threads)
+  add_library(GTest::gtest ALIAS weft_gtest)
+else()
+  find_package(GTest REQUIRED)
+endif()
+
+# The little programs of tests/programs, which tests start as processes of their own. On another
+# architecture they are started through the emulator: WEFT_TEST_EMULATOR, else empty.
+set(WEFT_PROGRAM_DIR ${PROJECT_BINARY_DIR}/tests/programs)
+list(JOIN CMAKE_CROSSCOMPILING_EMULATOR " " WEFT_EMULATOR)
+
+# weft_test(NAME SOURCE...): the GoogleTest program NAME_test, one ctest line a test. Tests with
+# "stress" in their name are labelled slow; their counts follow the environment's WEFT_STRESS.
+function(weft_test name)
+  set(target weft_${name}_test)
+  add_executable(${target} ${ARGN} ${PROJECT_SOURCE_DIR}/tests/support/main.cpp)
+  target_include_directories(${target} PRIVATE
+    ${PROJECT_SOURCE_DIR}/tests/support ${PROJECT_SOURCE_DIR}/src)
+  target_compile_definitions(${target} PRIVATE
+    WEFT_TEST_PROGRAM_DIR="${WEFT_PROGRAM_DIR}" WEFT_TEST_EMULATOR="${WEFT_EMULATOR}")
+  target_link_libraries(${target} PRIVATE weft GTest::gtest weft_flags)
+  set_target_properties(${target} PROPERTIES
+    OUTPUT_NAME ${name}_test RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests
+    ENABLE_EXPORTS ON)
+  set(how TEST_PREFIX ${name}. DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60)
+  gtest_discover_tests(${target} ${how} TEST_FILTER "-*stress*:*Stress*")
+  gtest_discover_tests(${target} ${how} TEST_FILTER "*stress*:*Stress*" PROPERTIES LABELS slow)
+endfunction()
+
+foreach(part IN LISTS WEFT_PARTS)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${part}/*_test.cpp)
+  if(sources)
+    weft_test(${part} ${sources})
+  endif()
+endforeach()
+
+# Benchmarks: X_bench.cpp is a program bench/PART_X_bench. Only optimised builds have them.
+if(NOT WEFT_SANITIZE AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
+  find_package(benchmark QUIET)
+endif()
+if(benchmark_FOUND)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*/*_bench.cpp)
+  foreach(source IN LISTS sources)
+    cmake_path(GET source STEM name)
+    cmake_path(GET source PARENT_PATH folder)
+    cmake_path(GET folder FILENAME part)
+    set(target ${part}_${name})
+    add_executable(${target} ${source})
+    target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+    target_link_libraries(${target} PRIVATE
+      weft benchmark::benchmark benchmark::benchmark_main weft_flags)
+    set_target_properties(${target} PROPERTIES
+      RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bench)
+  endforeach()
+endif()

@@ -1,0 +1,77 @@
+// context_state.hpp - what a context keeps besides its registers, for both implementations.
+//
+// The exception state of the C++ runtime (so that a catch block may switch), the floating-point
+// control words (only on request), and what the sanitizers must know. Everything here is off the
+// hot path: the switch tests `flags` and goes on.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include <weft/base/version.hpp>
+
+#if (defined(__x86_64__) && !defined(__ILP32__) || defined(__aarch64__)) && !WEFT_PORTABLE_SWITCH
+#define WEFT_NATIVE_SWITCH 1
+#else
+#define WEFT_NATIVE_SWITCH 0
+#endif
+
+namespace weft::inline v0 {
+
+/// What a new context runs. It gets the argument of make() and must not return: its way out is
+/// jump().
+using context_entry = void (*)(void* argument);
+
+struct context_options {
+    /// Keeps MXCSR and the x87 control word (FPCR on aarch64) per context: it starts with its
+    /// maker's and has its own from then on. Without it they belong to the thread, as the rounding
+    /// mode that one context sets is seen by the next. portable_context always keeps them.
+    bool keep_fp_control = false;
+    /// A TSan fiber context that lives as long as the stack does (stack::tsan_fiber), or nullptr
+    /// for one of its own. Ignored in other builds.
+    void* tsan_fiber = nullptr;
+};
+
+namespace detail {
+
+struct context_state {
+    enum : std::uint32_t { holds_exceptions = 1, keeps_fp_control = 2 };
+
+    void* caught_exceptions = nullptr;      // with uncaught_exceptions: the two words of the C++
+    std::uint32_t uncaught_exceptions = 0;  // runtime, while holds_exceptions is set
+    std::uint32_t flags = 0;                // what is kept here; none while it runs
+    std::uint64_t own_fp_control = 0;       // while it is suspended, if keeps_fp_control is set
+
+    context_state() noexcept = default;
+    context_state(context_state&& other) noexcept { *this = std::move(other); }
+    context_state& operator=(context_state&& other) noexcept {  // leaves nothing behind
+        caught_exceptions = std::exchange(other.caught_exceptions, nullptr);
+        uncaught_exceptions = std::exchange(other.uncaught_exceptions, 0U);
+        flags = std::exchange(other.flags, 0U);
+        own_fp_control = std::exchange(other.own_fp_control, 0U);
+        return *this;
+    }
+};
+
+// What ASan and TSan must be told at a switch. Empty in other builds.
+struct switch_record {
+#if WEFT_ASAN || WEFT_TSAN
+    const void* stack_low = nullptr;
+    std::size_t stack_size = 0;
+    void* tsan_fiber = nullptr;
+    bool owns_tsan_fiber = false;
+
+    switch_record() noexcept = default;
+    switch_record(std::span<std::byte> stack, void* pooled_tsan_fiber);
+    switch_record(switch_record&& other) noexcept;
+    switch_record& operator=(switch_record&& other) noexcept;
+    ~switch_record();
+#endif
+};
+
+}  // namespace detail
+}  // namespace weft::inline v0

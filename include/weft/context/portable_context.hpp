@@ -1,0 +1,35 @@
+// portable_context.hpp - the same switch over ucontext: portable, and some two hundred times
+// slower.
+//
+// getcontext and swapcontext save the signal mask with a system call and keep the floating-point
+// control words. It serves architectures without a file of their own, and comparison.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <weft/context/context_state.hpp>
+
+namespace weft::inline v0 {
+
+/// The contract of native_context, line by line; only what differs is said here.
+class portable_context {
+public:
+    portable_context() noexcept = default;
+    portable_context(portable_context&&) noexcept = default;
+    portable_context& operator=(portable_context&&) noexcept = default;
+
+    /// Fails: std::system_error with errno when getcontext fails.
+    [[nodiscard]] static portable_context make(std::span<std::byte> stack, context_entry entry,
+                                               void* argument, context_options options = {});
+    static void swap(portable_context& from, portable_context& to) noexcept;
+    [[noreturn]] static void jump(portable_context& to) noexcept;
+    [[nodiscard]] std::byte* lowest_used() const noexcept;
+
+private:
+    void* saved_ = nullptr;             // the ucontext_t, on the stack that it describes
+    std::byte* lowest_used_ = nullptr;  // of that stack
+    detail::context_state state_;
+    [[no_unique_address]] detail::switch_record record_;
+};
+
+}  // namespace weft::inline v0

@@ -1,0 +1,146 @@
+// backend.hpp - the four ways to leave a function in the middle and come back to it.
+//
+// A back end transfers control between a resumer and a body, and owns what that takes: a stack of
+// its own (own, ucontext), an OS thread (thread), or a place on a stack that is shared and a buffer
+// for the time in which somebody else uses it (swapped). What a coroutine means (state, exceptions,
+// destruction) is in coroutine_block.hpp and the same for all. docs/back_ends.md says where they
+// differ.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <concepts>
+
+#include <weft/context/context.hpp>
+#include <weft/coroutine/options.hpp>
+
+namespace weft::inline v0 {
+
+/// What coroutine_block needs. The body is entry(argument); it calls finish() as its last act.
+///   enter()   from the resumer: runs the body until it leaves or finishes
+///   leave()   from the body: goes back to the resumer; returns at the next enter()
+///   finish()  from the body: goes back for good
+///   reclaim() from the resumer, after the body finished or if it never started: frees what it used
+template <class Backend>
+concept coroutine_backend =
+    std::constructible_from<Backend, const coroutine_options&, context_entry, void*> &&
+    requires(Backend& backend) {
+    backend.enter();
+    backend.leave();
+    backend.finish();
+    { backend.reclaim() }
+    noexcept;
+    { backend.where() }
+    noexcept->std::same_as<stack>;
+};
+
+namespace detail {
+
+/// A stack of its own, and a context on it.
+template <class Context>
+class context_backend {
+public:
+    context_backend(const coroutine_options& options, context_entry entry, void* argument);
+    context_backend(const context_backend&) = delete;
+    context_backend& operator=(const context_backend&) = delete;
+    ~context_backend();
+
+    void enter();
+    void leave();
+    [[noreturn]] void finish();
+    void reclaim() noexcept;
+    [[nodiscard]] stack where() const noexcept { return stack_; }
+
+private:
+    Context body_;
+    Context resumer_;
+    stack stack_;
+    stack_source* stacks_;
+};
+
+class coroutine_thread;
+
+}  // namespace detail
+
+/// The default: a stack of its own and the switch of this build.
+class own_backend : public detail::context_backend<context> {
+public:
+    using context_backend::context_backend;
+};
+
+/// A stack of its own and swapcontext. Portable and slow; for comparison and odd architectures.
+class ucontext_backend : public detail::context_backend<portable_context> {
+public:
+    using context_backend::context_backend;
+};
+
+/// One OS thread each, of which one runs at a time: native debuggers, profilers and thread_local
+/// just work. Whoever leaves wakes the other directly.
+class thread_backend {
+public:
+    thread_backend(const coroutine_options& options, context_entry entry, void* argument);
+    thread_backend(const thread_backend&) = delete;
+    thread_backend& operator=(const thread_backend&) = delete;
+    ~thread_backend();
+
+    void enter();
+    void leave();
+    void finish() {}  // the thread hands over when the entry function returns
+    void reclaim() noexcept;
+    [[nodiscard]] stack where() const noexcept;
+
+private:
+    detail::coroutine_thread* thread_;
+    thread_cache* threads_;
+};
+
+/// Runs on a shared_stack; parked, it costs the bytes that it uses. Pointers to its locals are
+/// valid only while it runs.
+class swapped_backend {
+public:
+    swapped_backend(const coroutine_options& options, context_entry entry, void* argument);
+    swapped_backend(const swapped_backend&) = delete;
+    swapped_backend& operator=(const swapped_backend&) = delete;
+    ~swapped_backend();
+
+    /// Fails: as the shared_stack's allocator does, when another has to be copied out; nothing
+    /// happened then, and both can be resumed later.
+    void enter();
+    void leave();
+    [[noreturn]] void finish();
+    void reclaim() noexcept;
+    [[nodiscard]] stack where() const noexcept;
+
+    /// Bytes of buffer that it holds now.
+    [[nodiscard]] std::size_t buffer_size() const noexcept { return buffer_size_; }
+
+private:
+    friend class shared_stack;
+    enum class place : unsigned char { nowhere, on_stack, in_buffer };
+
+    void visit();
+    void make_room();
+    void settle() noexcept;
+    void enter_from_inside();
+    void fulfil_wishes();
+    void copy_out();
+    void copy_in() noexcept;
+    void reserve_buffer(std::size_t size);
+    void release_buffer() noexcept;
+    [[nodiscard]] std::span<std::byte> parked_bytes() const noexcept;
+    void show_locals() noexcept;
+
+    shared_stack& shared_;
+    context_entry entry_;
+    void* argument_;
+    bool keep_fp_control_;
+    context body_;
+    context resumer_;
+    std::byte* buffer_ = nullptr;
+    std::size_t buffer_size_ = 0;
+    std::size_t used_ = 0;       // bytes, from the high end, that it needs while it is parked
+    std::uintptr_t hidden_ = 0;  // what it takes to show those bytes again (dev and ASan builds)
+    place place_ = place::nowhere;
+};
+
+}  // namespace weft::inline v0

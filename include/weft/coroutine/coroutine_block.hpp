@@ -1,0 +1,110 @@
+// coroutine_block.hpp - what a coroutine is, whatever its back end: state, exceptions, destruction.
+//
+//            resume            yield
+//   fresh ----------> running <------> suspended        done: the body returned, or threw
+//                        |      resume
+//                        v
+//                       done
+//
+// Destroying a suspended one resumes it once more with `unwinding` set: yield() then throws
+// forced_unwind, and the body's destructors run. Users see coroutine.hpp and generator.hpp.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <exception>
+#include <utility>
+
+#include <weft/base/activity.hpp>
+#include <weft/context/call_switching.hpp>
+#include <weft/coroutine/backend.hpp>
+
+namespace weft::inline v0 {
+
+/// What unwinds a coroutine that is destroyed while it is suspended. Not a std::exception. A catch
+/// (...) that meets it must rethrow: going on, or yielding again, aborts.
+class forced_unwind {
+public:
+    forced_unwind(const forced_unwind&) noexcept = default;
+
+private:
+    template <coroutine_backend Backend>
+    friend class basic_coroutine_block;
+    forced_unwind() noexcept = default;
+};
+
+namespace detail {
+
+// The part that does not depend on the back end: what yield() finds through the thread.
+struct coroutine_base : activity {
+    coroutine_base(std::string_view given_name, switching_function yield) noexcept;
+    coroutine_base(const coroutine_base&) = delete;
+    coroutine_base& operator=(const coroutine_base&) = delete;
+
+    enum class state : unsigned char { fresh, suspended, running, done };
+
+    switching_function yield_function;  // called with this base
+    // Relaxed: only so that a misuse from another thread is told and not undefined.
+    std::atomic<state> now = state::fresh;
+    bool started = false;
+    bool unwinding = false;
+    bool measured = false;
+    std::size_t high_water = 0;  // taken when the body ends, for then the stack goes
+    char kept_name[32];
+
+protected:
+    [[noreturn]] void refuse_resume() const noexcept;
+    ~coroutine_base() = default;
+};
+
+}  // namespace detail
+
+template <coroutine_backend Backend>
+class basic_coroutine_block : public detail::coroutine_base {
+public:
+    explicit basic_coroutine_block(const coroutine_options& options);
+    /// The body must have ended, or not have started: destroy() sees to it.
+    virtual ~basic_coroutine_block();
+
+    /// Unwinds the body if it is suspended, then deletes the block.
+    static void destroy(basic_coroutine_block* block) noexcept;
+
+    void resume() {
+        const state before = now.load(std::memory_order_relaxed);
+        if (before != state::suspended && before != state::fresh) [[unlikely]]
+            refuse_resume();
+        detail::call_switching(&switch_in, base());
+        if (error_ != nullptr) [[unlikely]]
+            std::rethrow_exception(std::exchange(error_, nullptr));
+    }
+    void yield() { detail::call_switching(&switch_out, base()); }
+    [[nodiscard]] bool done() const noexcept {
+        return now.load(std::memory_order_relaxed) == state::done;
+    }
+    [[nodiscard]] std::size_t stack_high_water() const noexcept;
+    [[nodiscard]] Backend& backend() noexcept { return backend_; }
+
+protected:
+    /// The user's function.
+    virtual void run() = 0;
+
+private:
+    static void entry(void* block);
+    static void switch_in(void* base, void*);
+    static void switch_out(void* base, void*);
+    [[nodiscard]] detail::coroutine_base* base() noexcept { return this; }
+    void live() noexcept;
+    void run_and_keep_exception() noexcept;
+    void end() noexcept;
+
+    Backend backend_;
+    std::exception_ptr error_;
+};
+
+extern template class basic_coroutine_block<own_backend>;
+extern template class basic_coroutine_block<ucontext_backend>;
+extern template class basic_coroutine_block<thread_backend>;
+extern template class basic_coroutine_block<swapped_backend>;
+
+}  // namespace weft::inline v0

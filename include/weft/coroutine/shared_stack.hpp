@@ -1,0 +1,92 @@
+// shared_stack.hpp - one stack for many coroutines; a parked one is copied out when another needs
+// it.
+//
+//     shared_stack shared;
+//     swapped_coroutine c({.shared = &shared}, [] { ... this_coroutine::yield(); ... });
+//
+// One that never yields runs on the shared stack as a call does: no buffer, no copy. One that
+// yields stays where it is until somebody else is resumed; only then the bytes it uses, and no
+// more, move to a buffer. They come back to the same addresses, so pointers among them stay right;
+// but a pointer from elsewhere to a parked one's locals points at somebody else's. Share nothing
+// that lives on such a stack. ASan builds report the touch of a parked one's locals, dev builds
+// abort when they were written (and hand out garbage when read).
+//
+// A swapped coroutine may resume another on the same stack: the resumer waits parked, like one that
+// yielded, and goes on when the other yields or ends (docs/switch.md draws it).
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <exception>
+
+#include <weft/coroutine/backend.hpp>
+
+namespace weft::inline v0 {
+
+/// Where the bytes of parked coroutines are kept.
+class swap_allocator {
+public:
+    virtual ~swap_allocator() = default;
+    /// Fails: by any exception; it comes out of the resume() that needed the stack, and nothing is
+    /// lost.
+    [[nodiscard]] virtual void* allocate(std::size_t size) = 0;
+    virtual void release(void* buffer, std::size_t size) noexcept = 0;
+};
+
+enum class buffer_policy : unsigned char {
+    keep_and_grow,         // kept until the coroutine ends, replaced when it needs more
+    release_at_resume,     // held only while its bytes are in it
+    allocate_at_creation,  // shared_stack_options::buffer_size from the start, and never more
+};
+
+struct shared_stack_options {
+    std::size_t size = default_stack_size();
+    stack_source* stacks = nullptr;       // nullptr: shared_stacks()
+    swap_allocator* allocator = nullptr;  // nullptr: operator new
+    buffer_policy policy = buffer_policy::keep_and_grow;
+    std::size_t buffer_size = 1024;  // for allocate_at_creation
+};
+
+struct swap_counters {
+    std::uint64_t calls = 0;     // bodies started
+    std::uint64_t parks = 0;     // times that one left and was not finished
+    std::uint64_t in_place = 0;  // resumed with its bytes still on the stack
+    std::uint64_t copies_out = 0;
+    std::uint64_t copies_in = 0;
+    std::uint64_t buffers = 0;     // allocated so far
+    std::size_t buffer_bytes = 0;  // held now
+};
+
+/// Thread-safe: no; it and its coroutines are used from one thread at a time.
+class shared_stack {
+public:
+    explicit shared_stack(shared_stack_options options = {});
+    shared_stack(const shared_stack&) = delete;
+    shared_stack& operator=(const shared_stack&) = delete;
+    /// Aborts: if a coroutine that uses it still exists.
+    ~shared_stack();
+
+    [[nodiscard]] const swap_counters& counters() const noexcept { return counters_; }
+    [[nodiscard]] stack where() const noexcept { return stack_; }
+
+private:
+    friend class swapped_backend;
+
+    [[nodiscard]] bool holds(const void* address) const noexcept {
+        return address >= stack_.low && address < stack_.high();
+    }
+
+    shared_stack_options options_;
+    stack stack_;
+    swapped_backend* occupant_ = nullptr;  // whose bytes are on the stack
+    // A coroutine on this stack that resumes another on it leaves with that wish; whoever entered
+    // it from outside fulfils it, and leaves here what went wrong.
+    swapped_backend* wish_ = nullptr;
+    std::exception_ptr wish_failure_;
+    bool in_use_ = false;  // somebody runs on it, or called away from it
+    std::size_t users_ = 0;
+    swap_counters counters_;
+};
+
+}  // namespace weft::inline v0

@@ -1,0 +1,92 @@
+// thread_block.hpp - the one thread_local of the library, and the one way to reach it.
+//
+// A function that switches stacks may go on in another thread. Compilers do not know that: they
+// keep the address of a thread_local, and merge two calls of an accessor, over a switch. So the
+// address is computed by a volatile asm each time it is asked for; it is never merged, hoisted or
+// kept. Ask again after every switch, and keep the result in no variable that lives over one.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <weft/base/activity.hpp>
+
+namespace weft::inline v0::detail {
+
+/// What the C++ runtime keeps per thread about exceptions: layout of __cxa_eh_globals (Itanium
+/// ABI).
+struct exception_words {
+    void* caught = nullptr;
+    unsigned uncaught = 0;
+
+    [[nodiscard]] bool any() const noexcept { return caught != nullptr || uncaught != 0; }
+};
+
+/// Stands in for the exception words of a thread that has not switched yet. It reads as "something
+/// in flight", so that the first switch of a thread takes the slow path, where the real address is
+/// found.
+extern exception_words unknown_exceptions;
+
+struct switch_record;  // context part, sanitizer builds only
+
+struct thread_block {
+    exception_words* exceptions = &unknown_exceptions;
+    activity* running = nullptr;             // the innermost coroutine running on this thread
+    switch_record* switched_from = nullptr;  // who switched last on this thread (sanitizer builds)
+    std::uint64_t fp_control = 0;  // the thread's own, while a context that keeps its own runs
+    bool runs_fp_keeper = false;   // whether such a context runs
+    bool overflow_ready = false;   // stack part: this thread has an alternate signal stack
+};
+
+/// The address of the calling thread's own exception words. Slow; the switch caches it.
+[[nodiscard]] exception_words* find_exception_words() noexcept;
+
+}  // namespace weft::inline v0::detail
+
+// C linkage, for the asm below has to spell the name; initial-exec, for it has to be reached from a
+// shared library without a call.
+extern "C" {
+[[gnu::tls_model(
+    "initial-exec")]] extern constinit thread_local weft::detail::thread_block weft_v0_thread_block;
+}
+
+namespace weft::inline v0::detail {
+
+#if defined(__x86_64__) && !defined(__ILP32__)
+
+[[gnu::always_inline]] inline thread_block& this_thread_block() noexcept {
+    thread_block* block;
+    asm volatile(
+        "movq %%fs:0, %0\n\t"
+        "addq weft_v0_thread_block@gottpoff(%%rip), %0"
+        : "=r"(block)
+        :
+        : "cc");
+    return *block;
+}
+
+#elif defined(__aarch64__)
+
+[[gnu::always_inline]] inline thread_block& this_thread_block() noexcept {
+    thread_block* block;
+    unsigned long offset;
+    asm volatile(
+        "mrs %0, tpidr_el0\n\t"
+        "adrp %1, :gottprel:weft_v0_thread_block\n\t"
+        "ldr %1, [%1, #:gottprel_lo12:weft_v0_thread_block]\n\t"
+        "add %0, %0, %1"
+        : "=&r"(block), "=&r"(offset));
+    return *block;
+}
+
+#else
+
+// Out of line, and with the pointer laundered: noinline alone is not enough, for compilers infer
+// that such a function is pure.
+[[nodiscard]] thread_block& this_thread_block() noexcept;
+
+#endif
+
+}  // namespace weft::inline v0::detail

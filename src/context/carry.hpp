@@ -1,0 +1,35 @@
+// carry.hpp - the slow half of a switch: what goes with a context besides its registers.
+//
+// The two words of exception state that the C++ runtime keeps per thread belong to the computation,
+// not to the thread: otherwise two contexts that switch inside their catch blocks would rethrow
+// each other's exceptions. Nearly always both are zero, on both sides, and must_carry() says so
+// with five loads and a branch. Floating-point control words go along only with a context that was
+// made to keep its own.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <weft/context/context_state.hpp>
+
+#include "base/thread_block.hpp"
+
+namespace weft::inline v0::detail {
+
+/// Whether a switch to `to` has to move more than registers, `from` being left for good. True at
+/// the first switch of each thread. (Bitwise, so that it is one branch.)
+[[gnu::always_inline]] inline bool must_carry(const context_state& to,
+                                              std::uint32_t flags_of_from = 0) noexcept {
+    const thread_block& thread = this_thread_block();
+    const exception_words& words = *thread.exceptions;
+    return ((reinterpret_cast<std::uintptr_t>(words.caught) | words.uncaught) |
+            (flags_of_from | to.flags | std::uint32_t{thread.runs_fp_keeper})) != 0;
+}
+
+/// Takes the thread's exception state into `from` and puts that of `to` in its place; likewise the
+/// floating-point control words of contexts that keep their own.
+void carry(context_state& from, context_state& to) noexcept;
+
+/// The same for a context that is finished: there is nothing of it to keep.
+void carry_from_finished(context_state& to) noexcept;
+
+}  // namespace weft::inline v0::detail

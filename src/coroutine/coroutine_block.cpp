@@ -1,0 +1,158 @@
+// coroutine_block.cpp - resume and yield, and what happens at the ends of a coroutine's life.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <weft/coroutine/coroutine_block.hpp>
+
+#include <algorithm>
+
+#include <weft/base/assert.hpp>
+#include <weft/coroutine/coroutine.hpp>
+#include <weft/stack/overflow.hpp>
+
+#include "base/thread_block.hpp"
+#include "coroutine/context_backend.hpp"
+#include "coroutine/swapped_backend.hpp"
+
+namespace weft::inline v0 {
+
+namespace detail {
+
+coroutine_base::coroutine_base(std::string_view given_name, switching_function yield) noexcept
+    : yield_function(yield) {
+    const std::size_t length = std::min(given_name.size(), sizeof kept_name - 1);
+    std::ranges::copy(given_name.substr(0, length), kept_name);
+    kept_name[length] = '\0';
+    kind = "coroutine";
+    name = kept_name;
+}
+
+[[gnu::cold]] void coroutine_base::refuse_resume() const noexcept {
+    fail(now.load(std::memory_order_relaxed) == state::done
+             ? "coroutine: resumed after its end"
+             : "coroutine: resumed while it is running",
+         name);
+}
+
+}  // namespace detail
+
+template <coroutine_backend Backend>
+basic_coroutine_block<Backend>::basic_coroutine_block(const coroutine_options& options)
+    : coroutine_base(options.name, &switch_out), backend_(options, &entry, this) {
+    measured = options.measure_stack;
+    const stack on = backend_.where();
+    stack_low = on.low;
+    stack_size = on.size;
+}
+
+template <coroutine_backend Backend>
+basic_coroutine_block<Backend>::~basic_coroutine_block() = default;
+
+template <coroutine_backend Backend>
+void basic_coroutine_block<Backend>::destroy(basic_coroutine_block* block) noexcept {
+    if (block == nullptr) return;
+    const state before = block->now.load(std::memory_order_relaxed);
+    if (before == state::running)
+        detail::fail("coroutine: destroyed while it is running", block->name);
+    if (before == state::suspended) {
+        block->unwinding = true;
+        detail::call_switching(&switch_in, block->base());
+    }
+    delete block;
+}
+
+// The thread is asked for again after the switch: a fiber may have waited inside the body, and the
+// resumer then goes on in another thread.
+template <coroutine_backend Backend>
+void basic_coroutine_block<Backend>::switch_in(void* base, void*) {
+    auto& self = static_cast<basic_coroutine_block&>(*static_cast<detail::coroutine_base*>(base));
+    detail::thread_block& thread = detail::this_thread_block();
+    if (!thread.overflow_ready) [[unlikely]]
+        detail::prepare_thread_for_overflow();
+    detail::activity* const outer = thread.running;
+    thread.running = &self;
+    self.now.store(state::running, std::memory_order_relaxed);
+    try {
+        self.backend_.enter();
+    } catch (...) {  // it was not entered (no memory to make room on a shared stack)
+        detail::this_thread_block().running = outer;
+        self.now.store(self.started ? state::suspended : state::fresh, std::memory_order_relaxed);
+        throw;
+    }
+    detail::this_thread_block().running = outer;
+    if (self.done()) [[unlikely]]
+        self.end();
+}
+
+template <coroutine_backend Backend>
+void basic_coroutine_block<Backend>::switch_out(void* base, void*) {
+    auto& self = static_cast<basic_coroutine_block&>(*static_cast<detail::coroutine_base*>(base));
+    if (self.unwinding) [[unlikely]]
+        detail::fail(
+            "coroutine: yielded while it is being destroyed (forced_unwind was swallowed, or a "
+            "destructor yields)",
+            self.name);
+    self.now.store(state::suspended, std::memory_order_relaxed);
+    self.backend_.leave();
+    if (self.unwinding) [[unlikely]]
+        throw forced_unwind();
+}
+
+// Not instrumented: it may be left by a jump, and its entry would stay on the shadow stack of a
+// TSan fiber that lives on with the stack. What it calls returns.
+template <coroutine_backend Backend>
+WEFT_NO_SANITIZE void basic_coroutine_block<Backend>::entry(void* block) {
+    auto& self = *static_cast<basic_coroutine_block*>(block);
+    self.live();
+    self.backend_.finish();
+}
+
+// From the first resume to the end.
+template <coroutine_backend Backend>
+[[gnu::noinline]] void basic_coroutine_block<Backend>::live() noexcept {
+    started = true;
+    run_and_keep_exception();
+    now.store(state::done, std::memory_order_relaxed);
+}
+
+template <coroutine_backend Backend>
+void basic_coroutine_block<Backend>::run_and_keep_exception() noexcept {
+    try {
+        run();
+    } catch (const forced_unwind&) { return; } catch (...) {
+        if (!unwinding) {
+            error_ = std::current_exception();
+            return;
+        }
+    }
+    if (unwinding) detail::fail("coroutine: its body swallowed forced_unwind", name);
+}
+
+template <coroutine_backend Backend>
+[[gnu::noinline]] void basic_coroutine_block<Backend>::end() noexcept {
+    if (measured) high_water = high_water_mark({stack_low, stack_size});
+    backend_.reclaim();
+}
+
+template <coroutine_backend Backend>
+std::size_t basic_coroutine_block<Backend>::stack_high_water() const noexcept {
+    if (!measured || !started) return 0;
+    return done() ? high_water : high_water_mark({stack_low, stack_size});
+}
+
+template class basic_coroutine_block<own_backend>;
+template class basic_coroutine_block<ucontext_backend>;
+template class basic_coroutine_block<thread_backend>;
+template class basic_coroutine_block<swapped_backend>;
+
+namespace this_coroutine {
+
+void yield() {
+    detail::activity* const running = detail::this_thread_block().running;
+    WEFT_ASSERT(running != nullptr, "this_coroutine::yield: called outside any coroutine");
+    auto& coroutine = static_cast<detail::coroutine_base&>(*running);
+    detail::call_switching(coroutine.yield_function, &coroutine);
+}
+
+}  // namespace this_coroutine
+
+}  // namespace weft::inline v0

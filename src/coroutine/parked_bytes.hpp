@@ -1,0 +1,29 @@
+// parked_bytes.hpp - raw access to the bytes of a stack that nobody stands on.
+//
+// The functions are not instrumented: the bytes hold red zones and dead frames, which is no error
+// here.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include <weft/base/version.hpp>
+
+namespace weft::inline v0::detail {
+
+/// memcpy for whole words; both sides are 8-aligned.
+void copy_bytes(std::byte* to, const std::byte* from, std::size_t size) noexcept;
+
+/// Makes the locals of a parked coroutine unusable where they lie; returns what it takes to undo
+/// that. ASan builds poison them. Dev builds turn them into garbage. Other builds do nothing.
+[[nodiscard]] std::uintptr_t hide_bytes(std::span<std::byte> parked) noexcept;
+
+/// Undoes hide_bytes(), perhaps after the bytes were copied out and in again; the rest of the stack
+/// is free for new frames. False if somebody wrote to them meanwhile, as far as the build can tell.
+[[nodiscard]] bool show_bytes(std::span<std::byte> whole_stack, std::span<std::byte> parked,
+                              std::uintptr_t hidden) noexcept;
+
+}  // namespace weft::inline v0::detail

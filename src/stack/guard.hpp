@@ -1,0 +1,20 @@
+// guard.hpp - making the memory below a stack inaccessible.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <weft/stack/stack_depot.hpp>
+
+namespace weft::inline v0::detail {
+
+/// The size of every guard. It costs address space only, and catches frames that are larger than a
+/// page and skip memory, in code that was compiled without -fstack-clash-protection.
+inline constexpr std::size_t guard_size = 64 * 1024;
+
+/// What to use for `wanted`: guard_kind::best is decided by a probe, once a process.
+[[nodiscard]] guard_kind choose_guard(guard_kind wanted) noexcept;
+
+/// Makes [low, low + guard_size) inaccessible; returns 0, or errno.
+[[nodiscard]] int install_guard(guard_kind kind, std::byte* low) noexcept;
+
+}  // namespace weft::inline v0::detail

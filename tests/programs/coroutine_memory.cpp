@@ -1,0 +1,125 @@
+// coroutine_memory.cpp - the life of some coroutines, for a tool that watches every access to
+// memory.
+//
+//     coroutine_memory own|ucontext|thread|swapped
+//
+// Says "right" if everything was.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <weft/coroutine/coroutine.hpp>
+#include <weft/coroutine/generator.hpp>
+#include <weft/coroutine/shared_stack.hpp>
+#include <weft/coroutine/thread_cache.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdio>
+#include <numeric>
+#include <stdexcept>
+#include <string_view>
+#include <vector>
+
+using weft::this_coroutine::yield;
+
+namespace {
+
+[[gnu::noinline]] int sum_over_yields(int depth) {
+    std::array<int, 50> local{};
+    std::iota(local.begin(), local.end(), depth);
+    if (depth > 0)
+        local[0] += sum_over_yields(depth - 1);
+    else
+        yield();
+    return std::accumulate(local.begin(), local.end(), 0);
+}
+
+int expected_sum(int depth) {
+    int sum = 0;
+    for (int d = 0; d <= depth; ++d) sum += 50 * d + 49 * 50 / 2;
+    return sum;
+}
+
+template <class Coroutine>
+bool take_turns(const weft::coroutine_options& options) {
+    std::vector<int> sums(10);
+    std::vector<Coroutine> all;
+    for (int i = 0; i < 10; ++i) {
+        all.emplace_back(options, [&sum = sums[static_cast<std::size_t>(i)], i] {
+            for (int n = 0; n < 3; ++n) sum += sum_over_yields(i);
+        });
+    }
+    for (int n = 0; n < 4; ++n) {
+        for (Coroutine& c : all) c.resume();
+    }
+    bool right = true;
+    for (int i = 0; i < 10; ++i)
+        right = right && sums[static_cast<std::size_t>(i)] == 3 * expected_sum(i);
+    return right;
+}
+
+template <class Coroutine>
+bool throw_and_unwind(const weft::coroutine_options& options) {
+    int caught = 0;
+    int unwound = 0;
+    struct counter {
+        int& count;
+        ~counter() { ++count; }
+    };
+    for (int i = 0; i < 5; ++i) {
+        Coroutine waits(options, [&] {
+            const counter one{unwound};
+            static_cast<void>(sum_over_yields(5));
+        });
+        Coroutine throws(options, [&] {
+            try {
+                throw std::runtime_error("first");
+            } catch (const std::exception&) {
+                waits.resume();
+                yield();
+                throw;
+            }
+        });
+        throws.resume();
+        try {
+            throws.resume();
+        } catch (const std::exception&) { ++caught; }
+        const Coroutine never_started(options, [] {});
+    }
+    return caught == 5 && unwound == 5;
+}
+
+bool generate() {
+    weft::generator<int> numbers([](auto& yield_value) {
+        for (int i = 0;; ++i) yield_value(i);
+    });
+    int sum = 0;
+    for (const int i : numbers) {
+        if (i == 100) break;
+        sum += i;
+    }
+    return sum == 4950;
+}
+
+template <class Coroutine>
+int run(const weft::coroutine_options& options) {
+    const bool right =
+        take_turns<Coroutine>(options) && throw_and_unwind<Coroutine>(options) && generate();
+    std::puts(right ? "right" : "wrong");
+    return right ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const std::string_view backend = argc == 2 ? argv[1] : "own";
+    if (backend == "ucontext") return run<weft::ucontext_coroutine>({});
+    if (backend == "thread") {
+        weft::thread_cache threads;
+        return run<weft::thread_coroutine>({.threads = &threads});
+    }
+    if (backend == "swapped") {
+        weft::shared_stack shared;
+        return run<weft::swapped_coroutine>({.shared = &shared});
+    }
+    return run<weft::coroutine>({});
+}

@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""check_headers.py - every public header compiles alone and brings in no OS header.
+
+Compiles each header under include/weft by itself with g++ and clang++-19 (those that are there),
+with our warnings as errors; looks for includes of operating system headers; and sees that weft.hpp
+reaches every part. Run it from anywhere; arguments, if any, are the compilers to use.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import concurrent.futures
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PUBLIC = ROOT / "include" / "weft"
+FLAGS = "-std=c++23 -fsyntax-only -Wall -Wextra -Wconversion -Wsign-conversion -Werror".split()
+INCLUDE = re.compile(r'\s*#\s*include\s*[<"]([^>"]+)[>"]')
+OS_HEADER = re.compile(
+    r"(sys|linux|asm|bits|net|netinet|arpa|valgrind)/.*"
+    r"|(unistd|pthread|ucontext|signal|fcntl|poll|sched|semaphore|dlfcn|execinfo|link|netdb|spawn"
+    r"|ifaddrs|termios|syscall|liburing)\.h|csignal"
+)
+
+
+def includes(header):
+    for number, line in enumerate(header.read_text().splitlines(), 1):
+        match = INCLUDE.match(line)
+        if match:
+            yield number, match[1]
+
+
+def check_os_headers(header, problems):
+    for number, name in includes(header):
+        if OS_HEADER.fullmatch(name):
+            problems.append(f"{header.relative_to(ROOT)}:{number}: includes <{name}>")
+
+
+def check_umbrella(headers, problems):
+    """Every part with a public header is reached from weft.hpp."""
+    reached, to_read = set(), [PUBLIC / "weft.hpp"]
+    while to_read:
+        header = to_read.pop()
+        if header in reached or not header.exists():
+            continue
+        reached.add(header)
+        for _, name in includes(header):
+            to_read += [ROOT / "include" / name, (header.parent / name).resolve()]
+    for part in sorted({h.parent for h in headers if h.parent.parent == PUBLIC}):
+        if not any(h.parent == part for h in reached):
+            problems.append(f"include/weft/weft.hpp: does not reach the part {part.name}")
+
+
+def compile_alone(job):
+    compiler, header = job
+    source = f'#include <{header.relative_to(ROOT / "include")}>\n'
+    command = [compiler, *FLAGS, "-I", str(ROOT / "include"), "-x", "c++", "-"]
+    done = subprocess.run(command, input=source, capture_output=True, text=True)
+    if done.returncode == 0:
+        return None
+    return f"{header.relative_to(ROOT)}: does not compile alone with {compiler}\n{done.stderr}"
+
+
+def main():
+    compilers = [c for c in sys.argv[1:] or ["g++", "clang++-19"] if shutil.which(c)]
+    headers = sorted(PUBLIC.rglob("*.hpp"))
+    problems = []
+    for header in headers:
+        check_os_headers(header, problems)
+    check_umbrella(headers, problems)
+    jobs = [(compiler, header) for header in headers for compiler in compilers]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as workers:
+        problems += filter(None, workers.map(compile_alone, jobs))
+    if not headers or not compilers:
+        problems.append("no header, or no compiler")
+    print("\n".join(problems) if problems else f"headers: {len(headers)}, {', '.join(compilers)}")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
