@@ -63,13 +63,15 @@ struct walker {
     }
 
     // Whether the walk went through descend() and enter(), and stopped soon after: at the stub of a
-    // native context, at two frames of a portable one and libc's; ASan adds one more of ours.
+    // native context (under ASan there is one function more), at the two functions of a portable
+    // one, where some libc's have another.
     void check_functions(void* caller) const {
         const auto descended = std::ranges::count(functions, reinterpret_cast<void*>(&descend));
         CHECK(descended == 6);
         const auto entry = std::ranges::find(functions, reinterpret_cast<void*>(&enter));
         REQUIRE(entry != functions.end());
-        CHECK(functions.end() - entry <= 4);
+        const bool portable = std::is_same_v<Context, weft::portable_context>;
+        CHECK(functions.end() - entry <= (portable ? 4 : WEFT_ASAN ? 3 : 2));
         CHECK(std::ranges::find(functions, caller) == functions.end());
     }
 };
@@ -122,7 +124,8 @@ CONTEXT_TEST("backtrace: gdb shows the functions of a context, and an end") {
     const std::size_t body = result.output.find("weft_test_body");
     REQUIRE(body != std::string::npos);
     const std::string after = result.output.substr(body);
-    CHECK(std::ranges::count(after, '#') <= 3);
+    const bool portable = std::is_same_v<Context, weft::portable_context>;
+    CHECK(std::ranges::count(after, '#') <= (portable ? 3 : 1));
     CHECK(after.find("main (") == std::string::npos);
     for (const char* complaint : {"corrupt stack", "previous frame", "Backtrace stopped"})
         CHECK(!result.says(complaint));

@@ -11,23 +11,14 @@ namespace weft::inline v0::detail {
 
 namespace {
 
-exception_words& exceptions_of_this_thread() noexcept {
-    thread_block& thread = this_thread_block();
-    if (thread.exceptions == &unknown_exceptions) thread.exceptions = find_exception_words();
-    return *thread.exceptions;
-}
-
-void save_exceptions(context_state& from) noexcept {
-    const exception_words& words = exceptions_of_this_thread();
-    from.flags &= ~context_state::holds_exceptions;  // of a computation that was here and is gone
+void save_exceptions(const exception_words& words, context_state& from) noexcept {
     if (!words.any()) return;
     from.caught_exceptions = words.caught;
     from.uncaught_exceptions = words.uncaught;
     from.flags |= context_state::holds_exceptions;
 }
 
-void restore_exceptions(context_state& to) noexcept {
-    exception_words& words = exceptions_of_this_thread();
+void restore_exceptions(exception_words& words, context_state& to) noexcept {
     if ((to.flags & context_state::holds_exceptions) != 0) {
         words = {to.caught_exceptions, to.uncaught_exceptions};
         to.flags &= ~context_state::holds_exceptions;
@@ -46,7 +37,7 @@ void change_fp_control(context_state* from, context_state& to) noexcept {
     const bool keeper_leaves = thread.runs_fp_keeper;
     const bool keeper_arrives = (to.flags & keeps) != 0;
     to.flags &= ~keeps;
-    if (from != nullptr) from->flags = (from->flags & ~keeps) | (keeper_leaves ? keeps : 0U);
+    if (from != nullptr && keeper_leaves) from->flags |= keeps;
     if (!keeper_leaves && !keeper_arrives) return;
     const std::uint64_t current = read_fp_control();
     if (!keeper_leaves)
@@ -57,20 +48,30 @@ void change_fp_control(context_state* from, context_state& to) noexcept {
     thread.runs_fp_keeper = keeper_arrives;
 }
 
+// So that the next switch need not look for them; unless it has to come here anyway.
+void remember(exception_words& words) noexcept {
+    thread_block& thread = this_thread_block();
+    thread.exceptions = thread.runs_fp_keeper ? &unknown_exceptions : &words;
+}
+
 }  // namespace
 
 [[gnu::noinline, gnu::cold]] void carry(context_state& from, context_state& to) noexcept {
-    save_exceptions(from);
-    restore_exceptions(to);
+    exception_words& words = *find_exception_words();
+    save_exceptions(words, from);
+    restore_exceptions(words, to);
     change_fp_control(&from, to);
+    remember(words);
 }
 
 [[gnu::noinline, gnu::cold]] void carry_from_finished(context_state& to) noexcept {
+    exception_words& words = *find_exception_words();
     WEFT_ASSERT(
-        !exceptions_of_this_thread().any(),
+        !words.any(),
         "context: finished with an exception still in flight (jump() inside a catch block)");
-    restore_exceptions(to);
+    restore_exceptions(words, to);
     change_fp_control(nullptr, to);
+    remember(words);
 }
 
 }  // namespace weft::inline v0::detail

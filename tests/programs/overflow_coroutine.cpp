@@ -9,6 +9,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <alloca.h>
+#include <pthread.h>
 
 #include <cstdio>
 #include <string_view>
@@ -48,10 +49,22 @@ void take_frame_for(std::size_t stack_size) {
     memory[0] = 1;
 }
 
+// Of the stack that this runs on: a thread's, or one of the depot's.
+std::size_t size_of_stack(const char* here) {
+    pthread_attr_t attributes;
+    void* low = nullptr;
+    std::size_t size = 0;
+    weft_test::require(::pthread_getattr_np(::pthread_self(), &attributes) == 0);
+    weft_test::require(::pthread_attr_getstack(&attributes, &low, &size) == 0);
+    ::pthread_attr_destroy(&attributes);
+    const bool is_on_it = here >= low && here < static_cast<char*>(low) + size;
+    return is_on_it ? size : weft::stack_depot::size_classes()[1];
+}
+
 void run_out_of_stack() {
     weft_test::say_where();
     auto* const here = static_cast<char*>(__builtin_frame_address(0));
-    const std::size_t size = weft::stack_depot::size_classes()[1];
+    const std::size_t size = size_of_stack(here);
     if (way == "recursion") weft_test::recurse();
     if (way == "frame") take_frame_for(size);
     if (way == "alloca") take_alloca(size + 32 * kibibyte);

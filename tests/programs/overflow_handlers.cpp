@@ -152,13 +152,26 @@ void enabled_again() {
     overflow();
 }
 
+bool has_handler(void (*handler)(int)) {
+    struct sigaction now {};
+    require(::sigaction(SIGSEGV, nullptr, &now) == 0);
+    return (now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == handler;
+}
+
 void disabled_gives_the_old_handler_back() {
     set_handler(simple(say_and_exit));
     run_a_coroutine();
+    require(!has_handler(say_and_exit));
     weft::disable_overflow_report();
-    struct sigaction now {};
-    require(::sigaction(SIGSEGV, nullptr, &now) == 0);
-    require((now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == say_and_exit);
+    require(has_handler(say_and_exit));
+}
+
+void disabled_stays_so() {
+    set_handler(simple(say_and_exit));
+    weft::disable_overflow_report();
+    run_a_coroutine();
+    std::thread(run_a_coroutine).join();
+    require(has_handler(say_and_exit));
 }
 
 // --- other signals
@@ -225,6 +238,7 @@ int main(int argc, char** argv) {
         {"disabled_after", disabled_after},
         {"enabled_again", enabled_again},
         {"disabled_gives_the_old_handler_back", disabled_gives_the_old_handler_back},
+        {"disabled_stays_so", disabled_stays_so},
         {"sent", sent},
         {"sent_and_ignored", sent_and_ignored},
         {"keeps_a_signal_stack", keeps_a_signal_stack},

@@ -140,6 +140,7 @@ void guard_fails(guard_kind kind, int& refused_call, int error) {
     const stack again = depot.take(size);
     const stack second = depot.take(size);
     require(again.low == first.low && is_right(again) && is_right(second));
+    require(second.low == first.high() + weft::detail::guard_size);  // no slot was lost
     take_and_check(depot, large_size);
     depot.give_back(again);
     depot.give_back(second);
@@ -148,7 +149,7 @@ void guard_fails(guard_kind kind, int& refused_call, int error) {
 void install_fails() {
     if (stack_depot().counters().guard != guard_kind::install) {
         std::puts("not here");
-        std::_Exit(0);
+        std::exit(0);
     }
     guard_fails(guard_kind::install, refuse.madvise, EINVAL);
     guard_fails(guard_kind::install, refuse.madvise, ENOMEM);

@@ -81,7 +81,7 @@ void exhaust(stack_depot& depot, std::vector<stack>& taken, const weft_test::mem
     const std::size_t count = taken.size();
     if (count == taken.capacity()) {
         std::puts("no limit");
-        std::_Exit(0);
+        std::exit(0);
     }
     require(count > 0 && depot.counters().live == count);
     for (int i = 0; i < 3; ++i) require(is_exhausted(depot));

@@ -68,10 +68,17 @@ public:
     weft::shared_stack shared;
 };
 
+/// For tests that expect death in something that starts threads. TSan allows none after a fork, so
+/// there the test program is started anew.
+inline void allow_threads_in_death_tests() {
+    if (WEFT_TSAN) GTEST_FLAG_SET(death_test_style, "threadsafe");  // until the end of the test
+}
+
 inline std::size_t stacks_in_use() { return weft::shared_stack_depot().counters().live; }
 
 template <class Coroutine, void (*Run)(backend_fixture<Coroutine>&)>
 void run_without_leak() {
+    allow_threads_in_death_tests();
     const std::size_t before = stacks_in_use();
     {
         backend_fixture<Coroutine> options;
