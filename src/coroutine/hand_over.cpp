@@ -5,17 +5,18 @@
 
 #include <sched.h>
 
+#include <chrono>
+
 #include "base/futex.hpp"
 
 namespace weft::inline v0::detail {
 
 namespace {
 
-// A wake of a sleeper on another processor takes some 15 microseconds; an answer that comes soon
-// comes within a fraction of one. So the word is first read without pause (one takes 50 ns on some
-// processors), then a few microseconds long with, and then the thread sleeps.
-constexpr int eager_looks = 300;
-constexpr int patient_looks = 100;
+// A wake of a sleeper on another processor takes some 20 microseconds. Whoever waits a shorter time
+// than that is asleep again when the other, just woken, answers, and both sleep at every turn; so
+// the spin lasts about two wakes, and the answer of one who is awake comes in a fraction of one.
+constexpr std::chrono::microseconds patience{50};
 
 bool has_a_processor_to_spare() noexcept {
     static const bool several = [] {
@@ -41,13 +42,23 @@ void hand_over::give(side to) noexcept {
     if ((before & asleep) != 0) futex_wake_one(key);
 }
 
-void hand_over::await(side mine, bool soon) noexcept {
-    if (soon && has_a_processor_to_spare()) {
-        for (int i = 0; i < eager_looks + patient_looks; ++i) {
-            if (turn_of(word_.load(std::memory_order_acquire)) == mine) return;
-            if (i >= eager_looks) pause();
+// Looks without pause at first (one takes 50 ns on some processors), then with.
+bool hand_over::comes_soon(side mine) const noexcept {
+    const auto is_mine = [&] { return turn_of(word_.load(std::memory_order_acquire)) == mine; };
+    for (int i = 0; i < 300; ++i)
+        if (is_mine()) return true;
+    const auto until = std::chrono::steady_clock::now() + patience;
+    do {
+        for (int i = 0; i < 20; ++i) {
+            if (is_mine()) return true;
+            pause();
         }
-    }
+    } while (std::chrono::steady_clock::now() < until);
+    return false;
+}
+
+void hand_over::await(side mine, bool soon) noexcept {
+    if (soon && has_a_processor_to_spare() && comes_soon(mine)) return;
     for (;;) {
         std::uint32_t seen = word_.load(std::memory_order_acquire);
         if (turn_of(seen) == mine) return;

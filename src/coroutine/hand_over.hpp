@@ -35,6 +35,8 @@ public:
     void await(side mine, bool soon) noexcept;
 
 private:
+    [[nodiscard]] bool comes_soon(side mine) const noexcept;
+
     // Bit 0: whose turn it is. Bit 1: the other side, whose turn it is not, sleeps.
     static constexpr std::uint32_t asleep = 2;
     static std::uint32_t turn_of(std::uint32_t word) noexcept { return word & ~asleep; }

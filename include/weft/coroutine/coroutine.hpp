@@ -62,7 +62,7 @@ public:
     /// the coroutine is done. Suspends: never (it calls). From: any thread, one at a time. Fails:
     /// as the body does; a swapped one also as its allocator. Aborts: if it is running, done or
     /// empty.
-    void resume() {
+    [[gnu::always_inline]] void resume() {
         require_block();
         block_->resume();
     }

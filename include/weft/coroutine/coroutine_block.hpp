@@ -70,7 +70,9 @@ public:
     /// Unwinds the body if it is suspended, then deletes the block.
     static void destroy(basic_coroutine_block* block) noexcept;
 
-    void resume() {
+    // Always inlined, like whoever calls them: a call in between would have a `ret` to mispredict
+    // (call_switching.hpp).
+    [[gnu::always_inline]] void resume() {
         const state before = now.load(std::memory_order_relaxed);
         if (before != state::suspended && before != state::fresh) [[unlikely]]
             refuse_resume();
@@ -78,7 +80,7 @@ public:
         if (error_ != nullptr) [[unlikely]]
             std::rethrow_exception(std::exchange(error_, nullptr));
     }
-    void yield() { detail::call_switching(&switch_out, base()); }
+    [[gnu::always_inline]] void yield() { detail::call_switching(&switch_out, base()); }
     [[nodiscard]] bool done() const noexcept {
         return now.load(std::memory_order_relaxed) == state::done;
     }

@@ -96,7 +96,7 @@ public:
     /// Hands out a reference to v, which stays valid until the consumer asks for the next value.
     /// Suspends: always. Cancel: throws forced_unwind when the generator is destroyed. From: the
     /// body only. Fails: never.
-    void operator()(reference v) {
+    [[gnu::always_inline]] void operator()(reference v) {
         block_.value = std::addressof(v);
         block_.yield();
     }
@@ -131,7 +131,7 @@ public:
         return static_cast<reference>(*block_->value);
     }
     /// Fails: as the body does; the sequence then is at its end.
-    iterator& operator++() {
+    [[gnu::always_inline]] iterator& operator++() {
         block_->resume();
         return *this;
     }
