@@ -3,7 +3,7 @@
 // The two words of exception state that the C++ runtime keeps per thread belong to the computation,
 // not to the thread: otherwise two contexts that switch inside their catch blocks would rethrow
 // each other's exceptions. Nearly always both are zero, on both sides, and must_carry() says so
-// with five loads and a branch. Floating-point control words go along only with a context that was
+// with four loads and a branch. Floating-point control words go along only with a context that was
 // made to keep its own.
 //
 // SPDX-License-Identifier: Apache-2.0
