@@ -115,7 +115,9 @@ portable_context portable_context::make(std::span<std::byte> stack, context_entr
     const native_fp_keeper keeper = leave_native_fp_keeper();
     from.state_.flags = 0;
     if (detail::must_carry(to.state_)) detail::carry(from.state_, to.state_);
-    end_walks_at(__builtin_alloca(16));
+    std::size_t lowest_words = 16;
+    asm volatile("" : "+r"(lowest_words));  // of a known size, it might lie anywhere in the frame
+    end_walks_at(__builtin_alloca(lowest_words));
     from.lowest_used_ = below_the_caller();
     void* fake_stack = nullptr;
     detail::leaving(from.record_, to.record_, fake_stack);

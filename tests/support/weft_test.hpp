@@ -52,10 +52,10 @@ inline bool add(std::string_view sentence, std::string_view variant, const char*
 
 #define WEFT_TEST_JOIN(a, b) a##b
 #define WEFT_TEST_NAME(a, b) WEFT_TEST_JOIN(a, b)
-#define WEFT_TEST_AT(sentence, run)                                                       \
-    static void run();                                                                    \
-    [[maybe_unused]] static const bool WEFT_TEST_NAME(run, _added) =                      \
-        weft_test::add(sentence, "", __FILE__, __LINE__, &run);                           \
+#define WEFT_TEST_AT(sentence, run)                                  \
+    static void run();                                               \
+    [[maybe_unused]] static const bool WEFT_TEST_NAME(run, _added) = \
+        weft_test::add(sentence, "", __FILE__, __LINE__, &run);      \
     static void run()
 #define WEFT_TEST(sentence) WEFT_TEST_AT(sentence, WEFT_TEST_NAME(test_at_line_, __LINE__))
 
