@@ -55,7 +55,12 @@ void basic_coroutine_block<Backend>::destroy(basic_coroutine_block* block) noexc
         detail::fail("coroutine: destroyed while it is running", block->name);
     if (before == state::suspended) {
         block->unwinding = true;
-        detail::call_switching(&switch_in, block->base());
+        try {
+            detail::call_switching(&switch_in, block->base());
+        } catch (...) {
+            detail::fail("coroutine: no memory to make room for one that is destroyed",
+                         block->name);
+        }
     }
     delete block;
 }

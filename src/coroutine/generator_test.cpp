@@ -324,6 +324,20 @@ WEFT_TEST("generator: moved while in use it goes on, the one moved from is empty
     CHECK(first.begin() == first.end());
 }
 
+WEFT_TEST("generator: assigning to one in use unwinds its body at once") {
+    bool unwound = false;
+    generator<int> first([&](auto& yield) {
+        const at_exit note{[&] { unwound = true; }};
+        yield(1);
+    });
+    CHECK(*first.begin() == 1);
+    generator<int> second = count_up(5, 7);
+    first = std::move(second);
+    CHECK(unwound);
+    CHECK(second.begin() == second.end());
+    CHECK((collect(first) == std::vector{5, 6}));
+}
+
 WEFT_TEST("generator: goes on in whatever thread asks") {
     generator<int> g = count_up(0, 6);
     std::vector<int> seen{*g.begin()};

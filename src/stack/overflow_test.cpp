@@ -223,7 +223,7 @@ WEFT_TEST("overflow: disabling gives the handler that was there before back, and
 WEFT_TEST("overflow: a SIGSEGV that somebody sent does what it did before, and is no overflow") {
     const subprocess_result sent = run_case("sent");
     SCOPED_TRACE(sent.describe());
-    CHECK(!sent.says("weft:"));
+    CHECK(!sent.says("weft: "));
     CHECK(!sent.says("went on"));
     CHECK(died_of_a_fault(sent));
     const subprocess_result ignored = run_case("sent_and_ignored");

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <concepts>
+#include <exception>
 
 #include <weft/context/context.hpp>
 #include <weft/coroutine/options.hpp>
@@ -141,6 +142,7 @@ private:
     std::size_t used_ = 0;       // bytes, from the high end, that it needs while it is parked
     std::uintptr_t hidden_ = 0;  // what it takes to show those bytes again (dev and ASan builds)
     place place_ = place::nowhere;
+    std::exception_ptr wish_failure_;  // why the one it wished for was not entered
 };
 
 }  // namespace weft::inline v0

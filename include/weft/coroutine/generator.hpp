@@ -46,7 +46,8 @@ public:
 
     generator(generator&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
     generator& operator=(generator&& other) noexcept {
-        std::swap(block_, other.block_);
+        generator taken(std::move(other));
+        std::swap(block_, taken.block_);
         return *this;
     }
     ~generator() { basic_coroutine_block<own_backend>::destroy(block_); }

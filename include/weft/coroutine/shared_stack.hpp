@@ -18,7 +18,6 @@
 #pragma once
 
 #include <cstdint>
-#include <exception>
 
 #include <weft/coroutine/backend.hpp>
 
@@ -81,9 +80,8 @@ private:
     stack stack_;
     swapped_backend* occupant_ = nullptr;  // whose bytes are on the stack
     // A coroutine on this stack that resumes another on it leaves with that wish; whoever entered
-    // it from outside fulfils it, and leaves here what went wrong.
+    // it from outside fulfils it.
     swapped_backend* wish_ = nullptr;
-    std::exception_ptr wish_failure_;
     bool in_use_ = false;  // somebody runs on it, or called away from it
     std::size_t users_ = 0;
     swap_counters counters_;
