@@ -33,17 +33,17 @@ context_backend<Context>::~context_backend() {
 }
 
 template <class Context>
-[[gnu::always_inline]] inline void context_backend<Context>::enter() {
+void context_backend<Context>::enter() {
     swap_here(resumer_, body_);
 }
 
 template <class Context>
-[[gnu::always_inline]] inline void context_backend<Context>::leave() {
+void context_backend<Context>::leave() {
     swap_here(body_, resumer_);
 }
 
 template <class Context>
-[[gnu::always_inline]] inline void context_backend<Context>::finish() {
+void context_backend<Context>::finish() {
     jump_from_here(resumer_);
 }
 

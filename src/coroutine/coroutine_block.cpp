@@ -105,7 +105,7 @@ void basic_coroutine_block<Backend>::switch_out(void* base, void*) {
 // Not instrumented: it may be left by a jump, and its entry would stay on the shadow stack of a
 // TSan fiber that lives on with the stack. What it calls returns.
 template <coroutine_backend Backend>
-WEFT_NO_SANITIZE void basic_coroutine_block<Backend>::entry(void* block) {
+void basic_coroutine_block<Backend>::entry(void* block) {
     auto& self = *static_cast<basic_coroutine_block*>(block);
     self.live();
     self.backend_.finish();

@@ -46,9 +46,11 @@ public:
     context_backend& operator=(const context_backend&) = delete;
     ~context_backend();
 
-    void enter();
-    void leave();
-    [[noreturn]] void finish();
+    // Attributes stand here and not at the definitions: clang takes a template's from its first
+    // declaration alone.
+    [[gnu::always_inline]] inline void enter();
+    [[gnu::always_inline]] inline void leave();
+    [[noreturn]] WEFT_NO_SANITIZE void finish();
     void reclaim() noexcept;
     [[nodiscard]] stack where() const noexcept { return stack_; }
 
