@@ -30,14 +30,18 @@ struct exception_words {
 extern exception_words unknown_exceptions;
 
 struct switch_record;  // context part, sanitizer builds only
+struct worker;         // exec part
+struct fiber_worker;   // fiber part
 
 struct thread_block {
     exception_words* exceptions = &unknown_exceptions;  // first: exceptions_of_this_thread()
     activity* running = nullptr;             // the innermost coroutine running on this thread
     switch_record* switched_from = nullptr;  // who switched last on this thread (sanitizer builds)
-    std::uint64_t fp_control = 0;  // the thread's own, while a context that keeps its own runs
-    bool runs_fp_keeper = false;   // whether such a context runs
-    bool overflow_ready = false;   // stack part: this thread has an alternate signal stack
+    std::uint64_t fp_control = 0;    // the thread's own, while a context that keeps its own runs
+    bool runs_fp_keeper = false;     // whether such a context runs
+    worker* runs_for = nullptr;      // exec part: the worker that this thread is, or stands in for
+    fiber_worker* fibers = nullptr;  // fiber part: the same worker's fiber side
+    bool overflow_ready = false;     // stack part: this thread has an alternate signal stack
 };
 
 /// The address of the calling thread's own exception words. Slow; the switch caches it.

@@ -23,6 +23,7 @@ coroutine_base::coroutine_base(std::string_view given_name, switching_function y
     std::ranges::copy(given_name.substr(0, length), kept_name);
     kept_name[length] = '\0';
     kind = "coroutine";
+    is_coroutine = true;
     name = kept_name;
 }
 
@@ -153,7 +154,8 @@ namespace this_coroutine {
 
 void yield() {
     detail::activity* const running = detail::this_thread_block().running;
-    WEFT_ASSERT(running != nullptr, "this_coroutine::yield: called outside any coroutine");
+    WEFT_ASSERT(running != nullptr && running->is_coroutine,
+                "this_coroutine::yield: called outside any coroutine");
     auto& coroutine = static_cast<detail::coroutine_base&>(*running);
     detail::call_switching(coroutine.yield_function, &coroutine);
 }

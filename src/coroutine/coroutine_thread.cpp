@@ -6,6 +6,7 @@
 #include <limits.h>
 
 #include <algorithm>
+#include <string_view>
 #include <system_error>
 
 #include <weft/coroutine/coroutine_block.hpp>
@@ -78,22 +79,20 @@ void* coroutine_thread::main(void* self) {
     return nullptr;
 }
 
-// The coroutine is this thread's activity from its first enter to its end; the argument of every
-// body is its block.
+// What runs is this thread's activity from its first enter to its end.
 void coroutine_thread::run() noexcept {
     const stack bounds = stack_of_this_thread();
     turn_.await(hand_over::body, false);
     while (entry_ != nullptr) {
-        auto* const block = static_cast<basic_coroutine_block<thread_backend>*>(argument_);
-        block->stack_low = bounds.low;
-        block->stack_size = bounds.size;
-        this_thread_block().running = block;
-        if (*block->name != '\0') {
+        activity_->stack_low = bounds.low;
+        activity_->stack_size = bounds.size;
+        this_thread_block().running = activity_;
+        if (const std::string_view given = activity_->name; !given.empty()) {
             char name[16] = {};
-            std::copy_n(block->name, 15, name);
+            std::ranges::copy(given.substr(0, 15), name);
             ::pthread_setname_np(thread_, name);
         }
-        if (block->measured) paint_below_here(bounds);
+        if (measured_) paint_below_here(bounds);
         entry_(argument_);
         this_thread_block().running = nullptr;
         turn_.give(hand_over::resumer);

@@ -23,10 +23,13 @@ public:
     /// Joins it. No body may be running.
     ~coroutine_thread();
 
-    /// What the next enter() starts.
-    void set_body(context_entry entry, void* argument) noexcept {
+    /// What the next enter() starts, and what this thread then says it runs. `measured`: its stack
+    /// is painted first.
+    void set_body(context_entry entry, void* argument, activity& runs, bool measured) noexcept {
         entry_ = entry;
         argument_ = argument;
+        activity_ = &runs;
+        measured_ = measured;
     }
 
     void enter() noexcept;
@@ -41,6 +44,8 @@ private:
     // Written by the resumer while it is its turn; read by the thread while it is the thread's.
     context_entry entry_ = nullptr;  // nullptr: end
     void* argument_ = nullptr;
+    activity* activity_ = nullptr;
+    bool measured_ = false;
     hand_over turn_;
     std::size_t stack_size_;
     pthread_t thread_;

@@ -7,6 +7,7 @@
 
 #include <weft/base/assert.hpp>
 #include <weft/coroutine/backend.hpp>
+#include <weft/coroutine/coroutine_block.hpp>
 #include <weft/coroutine/thread_cache.hpp>
 
 #include "coroutine/coroutine_thread.hpp"
@@ -62,13 +63,18 @@ std::size_t thread_cache::started() const noexcept {
 
 thread_backend::thread_backend(const coroutine_options& options, context_entry entry,
                                void* argument)
+    : thread_backend(options, entry, argument,
+                     *static_cast<basic_coroutine_block<thread_backend>*>(argument)) {}
+
+thread_backend::thread_backend(const coroutine_options& options, context_entry entry,
+                               void* argument, detail::activity& runs)
     : threads_(options.threads) {
     if (options.stack_size < 4096)
         throw std::invalid_argument(
             "weft: a coroutine's thread needs a stack of at least 4096 bytes");
     thread_ = threads_ != nullptr ? threads_->implementation_->take(options.stack_size)
                                   : new detail::coroutine_thread(options.stack_size);
-    thread_->set_body(entry, argument);
+    thread_->set_body(entry, argument, runs, options.measure_stack);
 }
 
 thread_backend::~thread_backend() { reclaim(); }

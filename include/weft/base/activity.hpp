@@ -12,6 +12,7 @@ namespace weft::inline v0::detail {
 struct activity {
     const char* kind = "";  // "coroutine", "fiber"
     const char* name = "";
+    bool is_coroutine = false;  // whether it can yield to a resumer
     std::byte* stack_low = nullptr;
     std::size_t stack_size = 0;
 };

@@ -62,6 +62,7 @@ private:
 };
 
 class coroutine_thread;
+struct activity;
 
 }  // namespace detail
 
@@ -81,7 +82,11 @@ public:
 /// just work. Whoever leaves wakes the other directly.
 class thread_backend {
 public:
+    /// For a coroutine: the argument is its block.
     thread_backend(const coroutine_options& options, context_entry entry, void* argument);
+    /// For whoever else: what the thread then says it runs.
+    thread_backend(const coroutine_options& options, context_entry entry, void* argument,
+                   detail::activity& runs);
     thread_backend(const thread_backend&) = delete;
     thread_backend& operator=(const thread_backend&) = delete;
     ~thread_backend();

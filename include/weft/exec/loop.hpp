@@ -1,0 +1,168 @@
+// loop.hpp - a scheduler for one thread at a time: first in, first out, run or stepped at will.
+//
+//     loop s;
+//     post(s, [&] { out.push_back(1); });
+//     s.run();
+//
+// It runs runnables and counts outstanding work; it knows no fiber (fiber/go.hpp puts those on it).
+// Any number of loops may exist, on any threads, one run from inside a fiber of another. Its
+// source, src/exec/loop.cpp, is a whole scheduler, short enough to read.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <weft/exec/driver.hpp>
+#include <weft/exec/executor.hpp>
+#include <weft/exec/inbox.hpp>
+#include <weft/exec/timer_queue.hpp>
+#include <weft/exec/worker.hpp>
+
+namespace weft::inline v0 {
+
+struct loop_options {
+    /// Whether other threads may post here. Then an empty loop with outstanding work sleeps until
+    /// one does. Without, a post from another thread aborts, nothing costs an atomic operation, and
+    /// run() returns with a report when nothing can become ready.
+    bool external_wakes = true;
+    /// A woken fiber runs next, ahead of the queue: fewer are hot at a time, at the price of strict
+    /// order. After 64 such dispatches in a row one goes to the end of the queue.
+    bool wake_slot = false;
+    /// nullptr: steady_clock_source(). It must outlive the loop.
+    clock_source* clock = nullptr;
+    /// For random(): the same seed, the same numbers. Unset: another seed each time.
+    std::optional<std::uint64_t> seed = {};
+    /// Gets exceptions that left a fiber or a posted callable. Unset: they terminate the program.
+    std::function<void(std::exception_ptr, runnable&)> unhandled = {};
+};
+
+/// Who waits for what in a loop in which nothing can become ready. Empty: nothing is stuck.
+struct stuck_report {
+    std::vector<std::string> waiters;
+
+    [[nodiscard]] explicit operator bool() const noexcept { return !waiters.empty(); }
+    /// The lines, each ended by '\n'.
+    [[nodiscard]] std::string text() const;
+};
+
+/// Thread-safe: post, defer, add_work and clock (the first three only with external_wakes). All
+/// else is for one thread at a time.
+class loop final : public executor {
+public:
+    explicit loop(loop_options options = {});
+    /// Asks whoever lives here to stop and runs until all have ended.
+    /// Aborts: with the list of those that cannot end; from inside itself.
+    ~loop() override;
+
+    /// Runs until nothing is outstanding.
+    /// Suspends: inside a fiber of another executor, when this loop is idle. Cancel: ignored.
+    /// From: any thread or fiber, but not from inside itself. Returns what is stuck, if anything.
+    stuck_report run();
+
+    /// Looks at inbox and timers without waiting, then runs the head of the queue once. False:
+    /// nothing was ready. From: as run().
+    bool step();
+
+    /// step() until it says false; how often it said true. The clock is not moved.
+    std::size_t run_until_blocked();
+
+    /// Runs what is ready now and what becomes ready from that, then returns; whether anything ran.
+    /// For foreign event loops, together with descriptor() and next_deadline().
+    bool poll();
+
+    /// Readable when poll() has something to do that came from another thread. Made at the first
+    /// call; until then a loop has no descriptor.
+    /// Fails: std::system_error.
+    [[nodiscard]] int descriptor();
+
+    /// When the earliest timer is due: poll() by then. Unset: no timer.
+    [[nodiscard]] std::optional<time_point> next_deadline() const noexcept;
+
+    /// Outstanding work: a fiber from go to its end, parked ones too.
+    [[nodiscard]] std::size_t alive() const noexcept;
+
+    class step_iterator;
+    struct step_range;
+    /// A range of alive() after each step; it sleeps while all wait, and ends when nothing is alive
+    /// or nothing can become ready.
+    [[nodiscard]] step_range steps() noexcept;
+
+    /// A line for each who lives here.
+    void describe(const std::function<void(std::string_view)>& line) const;
+
+    void post(runnable* r) override;
+    void defer(runnable* r) override;
+    [[nodiscard]] runnable* next() noexcept override;
+    void add_work(std::ptrdiff_t change) noexcept override;
+    [[nodiscard]] clock_source& clock() noexcept override { return *clock_; }
+    [[nodiscard]] random_source& random() noexcept override;
+    void unhandled(std::exception_ptr error, runnable& r) noexcept override;
+
+private:
+    class inside;
+
+    [[nodiscard]] bool is_here() const noexcept;
+    void post_from_outside(runnable* r) noexcept;
+    void collect() noexcept;
+    void run_ready() noexcept;
+    [[nodiscard]] bool sleep() noexcept;
+    [[nodiscard]] stuck_report stuck() const;
+    bool step_once() noexcept;
+    bool step_or_sleep() noexcept;
+    void wake_driver() noexcept;
+
+    // Whoever runs it.
+    detail::worker worker_;
+    timer_queue timers_;
+    const bool external_wakes_;
+    bool stepping_ = false;
+    bool watched_ = false;  // a foreign event loop watches descriptor()
+    std::ptrdiff_t work_ = 0;
+    clock_source* clock_;
+    std::optional<seeded_random> random_;
+    std::function<void(std::exception_ptr, runnable&)> unhandled_;
+    std::unique_ptr<driver> own_driver_;
+    std::unique_ptr<driver> watched_driver_;
+
+    // Any thread.
+    detail::inbox inbox_;
+    std::atomic<std::ptrdiff_t> outside_work_ = 0;  // what other threads added to it
+    std::atomic<driver*> driver_;
+    std::atomic<bool> running_ = false;
+};
+
+class loop::step_iterator {
+public:
+    using value_type = std::size_t;
+    using difference_type = std::ptrdiff_t;
+
+    explicit step_iterator(loop& stepped) : loop_(&stepped), more_(stepped.step_or_sleep()) {}
+    [[nodiscard]] std::size_t operator*() const noexcept { return loop_->alive(); }
+    step_iterator& operator++() {
+        more_ = loop_->alive() != 0 && loop_->step_or_sleep();
+        return *this;
+    }
+    void operator++(int) { ++*this; }
+    [[nodiscard]] bool operator==(std::default_sentinel_t) const noexcept { return !more_; }
+
+private:
+    loop* loop_;
+    bool more_;
+};
+
+struct loop::step_range {
+    loop& stepped;
+    [[nodiscard]] step_iterator begin() const { return step_iterator(stepped); }
+    [[nodiscard]] std::default_sentinel_t end() const noexcept { return {}; }
+};
+
+inline loop::step_range loop::steps() noexcept { return {*this}; }
+
+}  // namespace weft::inline v0

@@ -1,0 +1,112 @@
+// worker.hpp - what one thread runs from: its queue, the one-place slot, its timers.
+//
+// A loop is one worker; a pool has one a thread. What runs on a thread finds its worker through the
+// library's one thread_local (src/base/thread_block.hpp). The fiber part hangs its own caches on
+// it, and on the executor; exec knows of them only what the two classes below say.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include <weft/exec/driver.hpp>
+#include <weft/exec/ready_queue.hpp>
+
+namespace weft::inline v0 {
+
+class executor;
+class timer_queue;
+
+namespace detail {
+
+/// Those who live on an executor from one runnable to the next, fibers for example.
+class residents {
+public:
+    virtual ~residents() = default;
+    /// Asks every one to end, those that come later too.
+    virtual void stop_all() noexcept = 0;
+    /// A line for each: who it is and what it waits for.
+    virtual void describe(const std::function<void(std::string_view)>& line) const = 0;
+};
+
+/// What the fiber part keeps on a worker.
+class worker_attachment {
+public:
+    virtual ~worker_attachment() = default;
+    /// For a loop that is run here: if a fiber runs it, a driver that lets that fiber wait.
+    /// nullptr: the thread itself may sleep.
+    [[nodiscard]] virtual driver* driver_of_running_fiber() = 0;
+};
+
+/// Thread-safe: no; it belongs to whoever runs it now.
+struct worker {
+    explicit worker(executor& owner) noexcept : home(owner) {}
+
+    /// What runs next, for one that stops and can switch to it directly; nullptr: back to the
+    /// worker's own stack.
+    [[nodiscard]] runnable* pick() noexcept {
+        if (ticks == 0) [[unlikely]]
+            return ask();
+        --ticks;
+        return take();
+    }
+
+    /// From the slot, else from the queue.
+    [[nodiscard]] runnable* take() noexcept {
+        runnable* const r = front;
+        if (r == nullptr) [[likely]] {
+            slot_runs = 0;
+            return ready.pop();
+        }
+        front = static_cast<runnable*>(r->next_node);
+        ++slot_runs;
+        return r;
+    }
+
+    /// A woken one: to the slot if this worker has one, but not forever.
+    void wake(runnable* r) noexcept {
+        if (!wake_slot) return ready.push(r);
+        if (slot_runs >= slot_limit) {
+            slot_runs = 0;
+            return ready.push(r);
+        }
+        while (front != nullptr) {
+            runnable* const displaced = front;
+            front = static_cast<runnable*>(displaced->next_node);
+            ready.push(displaced);
+        }
+        put_first(r);
+    }
+
+    /// Ahead of everything else.
+    void put_first(runnable* r) noexcept {
+        r->next_node = front;
+        front = r;
+    }
+
+    [[nodiscard]] bool idle() const noexcept { return front == nullptr && ready.empty(); }
+
+    static constexpr std::uint32_t slot_limit = 64;
+    static constexpr std::uint32_t ticks_between = 61;
+
+    executor& home;
+    runnable* front = nullptr;  // the slot; several only while a loop is stepped
+    ready_queue ready;
+    std::uint32_t ticks = 0;      // dispatches until the executor looks at inbox and timers
+    std::uint32_t slot_runs = 0;  // dispatches in a row from the slot
+    bool wake_slot = false;
+    bool local = false;   // wakes from this thread may go straight into `ready`
+    bool closed = false;  // no other thread ever wakes or cancels anything here
+    timer_queue* timers = nullptr;
+    worker* outer = nullptr;  // the one whose fiber runs this one's loop
+    std::unique_ptr<worker_attachment> attachment;
+
+private:
+    [[nodiscard]] runnable* ask() noexcept;
+};
+
+}  // namespace detail
+}  // namespace weft::inline v0

@@ -1,0 +1,85 @@
+// cancel.hpp - asking a fiber to stop.
+//
+// Cancellation is level-triggered: once asked, every wait of the fiber that can be cancelled says
+// so, until the scope that was cancelled is left. Each wait's contract line names its class: it
+// reports by value, it throws `cancelled`, or it ignores.
+//
+//     cancel_scope scope;             // waits of this fiber obey it until it is destroyed
+//     someone_else(scope);            // scope.cancel(), from any thread
+//     sleep_for(1h);                  // returns std::errc::operation_canceled
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <optional>
+#include <stop_token>
+
+#include <weft/base/version.hpp>
+
+namespace weft::inline v0 {
+
+enum class cancel_reason : unsigned char { none, requested, timed_out };
+
+/// Thrown by waits that cannot report otherwise. Not a std::exception, so that a handler of those
+/// does not swallow it; swallowing it is harmless, for the next wait says it again.
+class cancelled {
+public:
+    explicit cancelled(cancel_reason reason) noexcept : reason_(reason) {}
+    [[nodiscard]] cancel_reason reason() const noexcept { return reason_; }
+
+private:
+    cancel_reason reason_;
+};
+
+namespace detail {
+struct fiber_block;
+}
+
+namespace this_fiber {
+/// Of the innermost cancel_scope; of the fiber itself if there is none. Its source is made at the
+/// first call. From: a fiber; elsewhere it aborts. Fails: std::bad_alloc.
+[[nodiscard]] std::stop_token get_stop_token();
+}  // namespace this_fiber
+
+/// Scopes nest in the fiber that made them and are destroyed in reverse order, by that fiber.
+class cancel_scope {
+public:
+    enum class shield : bool { no, yes };
+    /// shield::yes: cancellation from outside of it is not seen inside.
+    /// From: a fiber; elsewhere it aborts.
+    explicit cancel_scope(shield shielded = shield::no);
+    cancel_scope(const cancel_scope&) = delete;
+    cancel_scope& operator=(const cancel_scope&) = delete;
+    ~cancel_scope();
+
+    /// Suspends: never. From: any thread, while the scope lives. Stop callbacks run in it.
+    void cancel(cancel_reason reason = cancel_reason::requested) noexcept;
+    /// By itself, or with one around it.
+    [[nodiscard]] bool is_cancelled() const noexcept;
+
+private:
+    friend class scope_chain;
+    friend std::stop_token this_fiber::get_stop_token();
+
+    detail::fiber_block& owner_;
+    cancel_scope* const parent_;
+    const bool shielded_;
+    // Guarded by the owner's lock.
+    cancel_reason reason_ = cancel_reason::none;
+    std::optional<std::stop_source> source_;
+};
+
+namespace this_fiber {
+
+/// Whether a wait that can be cancelled would be. From: a fiber; elsewhere false.
+[[nodiscard]] bool stop_requested() noexcept;
+
+/// Throws `cancelled` if stop_requested().
+void throw_if_cancelled();
+
+}  // namespace this_fiber
+
+using this_fiber::get_stop_token;
+
+}  // namespace weft::inline v0

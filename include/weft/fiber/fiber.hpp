@@ -1,0 +1,121 @@
+// fiber.hpp - the handle of a fiber, as std::jthread is that of a thread.
+//
+//     fiber f(loop, [](std::stop_token stop) { while (!stop.stop_requested()) ...; });
+//     f.join();
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <concepts>
+#include <functional>
+#include <stop_token>
+#include <tuple>
+
+#include <weft/fiber/cancel.hpp>
+#include <weft/fiber/go.hpp>
+#include <weft/fiber/this_fiber.hpp>
+
+namespace weft::inline v0 {
+
+namespace detail {
+
+// What a fiber with arguments calls; the stop token comes first if the function takes one.
+template <class F, class... Args>
+class bound_call {
+public:
+    template <class G, class... Values>
+    explicit bound_call(G&& function, Values&&... values)
+        : function_(std::forward<G>(function)), values_(std::forward<Values>(values)...) {}
+
+    void operator()() {
+        std::apply(
+            [this](Args&... values) {
+                if constexpr (std::invocable<F, std::stop_token, Args...>)
+                    std::invoke(std::move(function_), get_stop_token(), std::move(values)...);
+                else
+                    std::invoke(std::move(function_), std::move(values)...);
+            },
+            values_);
+    }
+
+private:
+    F function_;
+    std::tuple<Args...> values_;
+};
+
+template <class F, class... Args>
+concept callable_with = std::invocable<std::decay_t<F>, std::decay_t<Args>...> ||
+    std::invocable<std::decay_t<F>, std::stop_token, std::decay_t<Args>...>;
+
+}  // namespace detail
+
+/// Thread-safe: no; the fiber behind it runs where it runs.
+class fiber {
+public:
+    fiber() noexcept = default;
+
+    /// Starts function(args...), or function(stop_token, args...).
+    /// Fails: as go() does.
+    template <class F, class... Args>
+        requires detail::callable_with<F, Args...> fiber(executor& home,
+                                                         const fiber_options& options, F&& function,
+                                                         Args&&... args) {
+            using call = detail::bound_call<std::decay_t<F>, std::decay_t<Args>...>;
+            // Constructed in place, so that what throws when moved is moved once.
+            start(detail::bear(home, options,
+                               call(std::forward<F>(function), std::forward<Args>(args)...), true,
+                               std::source_location::current()));
+        }
+    template <class F, class... Args>
+        requires detail::callable_with<F, Args...> fiber(executor& home, F&& function,
+                                                         Args&&... args)
+            : fiber(home, fiber_options{}, std::forward<F>(function), std::forward<Args>(args)...) {
+        }
+        template <class F, class... Args>
+            requires detail::callable_with<F, Args...> fiber(const fiber_options& options,
+                                                             F&& function, Args&&... args)
+                : fiber(detail::current_executor("fiber"), options, std::forward<F>(function),
+                        std::forward<Args>(args)...) {}
+            template <class F, class... Args>
+                requires(detail::callable_with<F, Args...> &&
+                         !std::derived_from<std::remove_cvref_t<F>, executor> &&
+                         !std::same_as<std::remove_cvref_t<F>, fiber_options> &&
+                         !std::same_as<std::remove_cvref_t<F>, fiber>)
+            explicit fiber(F&& function, Args&&... args)
+                : fiber(detail::current_executor("fiber"), fiber_options{},
+                        std::forward<F>(function), std::forward<Args>(args)...) {}
+
+            fiber(fiber&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
+            fiber& operator=(fiber&& other) noexcept {
+                fiber taken(std::move(other));
+                std::swap(block_, taken.block_);
+                return *this;
+            }
+            /// Requests stop and waits for the end. Cancel: ignored. An exception that left the
+            /// fiber goes to executor::unhandled().
+            ~fiber();
+
+            /// Waits for the end, and throws what left the fiber.
+            /// Suspends: maybe. Cancel: throws `cancelled`, and it can be joined again. From: any
+            /// fiber or thread, but not the fiber itself. Aborts: if there is nothing to join.
+            void join();
+            /// Lets it run alone. What leaves it then goes to executor::unhandled().
+            void detach() noexcept;
+            /// Whether there is something to join or detach.
+            [[nodiscard]] bool joinable() const noexcept { return block_ != nullptr; }
+
+            /// Asks the fiber to stop; its waits that can be cancelled are. True: it had not been
+            /// asked. From: any thread.
+            bool request_stop() noexcept;
+            [[nodiscard]] fiber_id get_id() const noexcept { return fiber_id(block_); }
+            /// For unpark().
+            [[nodiscard]] fiber_handle handle() const noexcept;
+            void swap(fiber& other) noexcept { std::swap(block_, other.block_); }
+
+        private:
+            void start(detail::fiber_block* block) noexcept;
+
+            detail::fiber_block* block_ = nullptr;
+};
+
+}  // namespace weft::inline v0

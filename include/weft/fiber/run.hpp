@@ -1,0 +1,48 @@
+// run.hpp - a whole program on fibers.
+//
+//     int main() { return weft::run([] { ...; return 0; }); }
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <exception>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include <weft/exec/loop.hpp>
+#include <weft/fiber/go.hpp>
+
+namespace weft::inline v0 {
+
+namespace detail {
+/// Asks every fiber of the executor to stop, those that come later too.
+void stop_all_fibers(executor& home) noexcept;
+}  // namespace detail
+
+/// Runs function() as the first fiber of a new loop and returns what it returns. Fibers that it
+/// left behind are asked to stop, and waited for.
+/// Suspends: no; inside a fiber of another executor, when the loop is idle. Fails: what the
+/// function throws comes out.
+template <std::invocable F>
+std::invoke_result_t<F&> run(F&& function) {
+    using result = std::invoke_result_t<F&>;
+    std::exception_ptr error;
+    if constexpr (std::is_void_v<result>) {
+        loop main_loop;
+        go(main_loop, {.name = "main"}, [&] {
+            try {
+                function();
+            } catch (...) { error = std::current_exception(); }
+            detail::stop_all_fibers(main_loop);
+        });
+        main_loop.run();
+        if (error) std::rethrow_exception(error);
+    } else {
+        std::optional<result> value;
+        run([&] { value.emplace(function()); });
+        return std::move(*value);
+    }
+}
+
+}  // namespace weft::inline v0

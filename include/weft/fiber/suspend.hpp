@@ -1,0 +1,105 @@
+// suspend.hpp - the two verbs through which everything that blocks goes.
+//
+// suspend(callback) is the generic one: the callback runs on the worker's own stack, after the
+// fiber is off its stack, and says what the thread runs next. Whoever it gave the fiber to resumes
+// it by posting it, exactly once.
+//
+// wait(reason, deadline, publish) is what primitives use. publish(waiter&) runs once the fiber is
+// off its stack, perhaps on that of the next one, and puts the waiter where its event will find it;
+// false means that the event has come already, and the fiber is the next to run. It may be called
+// from a plain thread, too, which then sleeps.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <concepts>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include <weft/base/clock_source.hpp>
+#include <weft/context/call_switching.hpp>
+#include <weft/exec/runnable.hpp>
+#include <weft/fiber/waiter.hpp>
+
+namespace weft::inline v0 {
+
+namespace detail {
+
+/// What a fiber asks to be done once it is off its stack. The callable stays where it is, but for
+/// swapped fibers, whose stack goes away: it is moved to the worker's scratch.
+struct departure {
+    static constexpr std::size_t scratch_size = 64;
+
+    void* callable;
+    void (*relocate)(void* to, void* from) noexcept;
+};
+
+struct suspend_request : departure {
+    runnable* (*call)(void* callable, runnable* self) noexcept;
+};
+
+struct wait_request : departure {
+    bool (*call)(void* callable, waiter& self) noexcept;
+    const wait_reason* reason;
+    time_point deadline;
+    wait_outcome outcome;
+};
+
+void suspend_function(void* request, void*);
+void wait_function(void* request, void*);
+
+template <class F>
+void relocate_callable(void* to, void* from) noexcept {
+    F& old = *static_cast<F*>(from);
+    ::new (to) F(std::move(old));
+    old.~F();
+}
+
+template <class F>
+concept scratch_callable = std::is_nothrow_move_constructible_v<F> &&
+                               sizeof(F) <= departure::scratch_size
+                           && alignof(F) <= 16;
+
+// Trivially destructible, so that nobody has to be asked where its last copy lies.
+template <class F>
+concept plain_callable = std::is_trivially_destructible_v<F>;
+
+}  // namespace detail
+
+/// Suspends: always. Cancel: ignored. From: a fiber; elsewhere it aborts. Fails: never.
+template <class Callback>
+    requires std::is_nothrow_invocable_r_v<runnable*, Callback&, runnable*>
+[[gnu::always_inline]] inline void suspend(Callback callback) {
+    static_assert(detail::scratch_callable<Callback>,
+                  "suspend: the callback must be nothrow-movable and at most 64 bytes");
+    static_assert(detail::plain_callable<Callback>,
+                  "suspend: the callback must be trivially destructible");
+    detail::suspend_request request{{&callback, &detail::relocate_callable<Callback>},
+                                    [](void* callable, runnable* self) noexcept -> runnable* {
+                                        return (*static_cast<Callback*>(callable))(self);
+                                    }};
+    detail::call_switching(&detail::suspend_function, &request);
+}
+
+/// Suspends: unless it is cancelled already or the deadline has passed. Cancel: reported, unless
+/// the reason says that this wait ignores it. From: any fiber or thread. Fails: never.
+template <class Publish>
+    requires std::is_nothrow_invocable_r_v<bool, Publish&, waiter&>
+[[gnu::always_inline]] inline wait_outcome wait(const wait_reason& reason, time_point deadline,
+                                                Publish publish) {
+    static_assert(
+        detail::scratch_callable<Publish> && detail::plain_callable<Publish>,
+        "wait: publish must be nothrow-movable, trivially destructible, at most 64 bytes");
+    detail::wait_request request{{&publish, &detail::relocate_callable<Publish>},
+                                 [](void* callable, waiter& self) noexcept {
+                                     return (*static_cast<Publish*>(callable))(self);
+                                 },
+                                 &reason,
+                                 deadline,
+                                 wait_outcome::event};
+    detail::call_switching(&detail::wait_function, &request);
+    return request.outcome;
+}
+
+}  // namespace weft::inline v0

@@ -1,0 +1,303 @@
+// loop.cpp - the N:1 scheduler.
+//
+//   run:  collect (inbox, timers)  ->  run what is ready  ->  nothing? sleep  ->  again
+//
+// Runnables come by three ways: posted from the loop's own thread, straight into the queue; from
+// other threads, through the inbox (inbox.hpp has the protocol of sleeping and waking); from timers
+// that are due. Everything else is bookkeeping: what is outstanding, and who is inside.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <weft/exec/loop.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include <weft/base/assert.hpp>
+
+#include "base/thread_block.hpp"
+
+namespace weft::inline v0 {
+
+// The thread is this loop's while one of these lives. Inside a fiber of another executor that
+// fiber's worker is put by.
+class loop::inside {
+public:
+    explicit inside(loop& entered) : loop_(entered) {
+        WEFT_ASSERT(!loop_.is_here(), "loop: run from inside itself");
+        WEFT_ASSERT(!loop_.running_.exchange(true, std::memory_order_acquire),
+                    "loop: run by two threads at once");
+        enter();
+        detail::worker* const outer = loop_.worker_.outer;
+        if (outer != nullptr && outer->attachment != nullptr)
+            if ((lent_ = outer->attachment->driver_of_running_fiber()) != nullptr)
+                loop_.driver_.store(lent_, std::memory_order_release);
+    }
+    inside(const inside&) = delete;
+    inside& operator=(const inside&) = delete;
+    ~inside() {
+        leave();
+        loop_.driver_.store(loop_.watched_ ? loop_.watched_driver_.get() : loop_.own_driver_.get(),
+                            std::memory_order_release);
+        if (lent_ != nullptr) lent_->give_back();
+        loop_.running_.store(false, std::memory_order_release);
+    }
+
+    // Over a sleep the thread is the outer worker's again: it may be its fiber that waits.
+    void enter() noexcept {
+        detail::thread_block& thread = detail::this_thread_block();
+        loop_.worker_.outer = thread.runs_for;
+        fibers_ = thread.fibers;
+        thread.runs_for = &loop_.worker_;
+        thread.fibers = nullptr;
+    }
+    void leave() noexcept {
+        detail::thread_block& thread = detail::this_thread_block();
+        thread.runs_for = std::exchange(loop_.worker_.outer, nullptr);
+        thread.fibers = fibers_;
+    }
+
+private:
+    loop& loop_;
+    detail::fiber_worker* fibers_ = nullptr;
+    driver* lent_ = nullptr;
+};
+
+loop::loop(loop_options options)
+    : worker_(*this),
+      timers_(options.external_wakes),
+      external_wakes_(options.external_wakes),
+      clock_(options.clock != nullptr ? options.clock : &steady_clock_source()),
+      unhandled_(std::move(options.unhandled)),
+      own_driver_(make_futex_driver()),
+      driver_(own_driver_.get()) {
+    worker_.local = true;
+    worker_.closed = !external_wakes_;
+    worker_.wake_slot = options.wake_slot;
+    worker_.timers = &timers_;
+    if (options.seed) random_.emplace(*options.seed);
+    set_takes_exceptions(unhandled_ != nullptr);
+}
+
+loop::~loop() {
+    WEFT_ASSERT(!is_here(), "loop: destroyed from inside itself");
+    if (detail::residents* const all = residents_.load(std::memory_order_acquire)) all->stop_all();
+    if (const stuck_report left = run()) {
+        std::fputs("weft: loop: destroyed while these cannot end:\n", stderr);
+        std::fputs(left.text().c_str(), stderr);
+        detail::fail("loop: destroyed while somebody in it waits for what cannot come");
+    }
+    worker_.attachment.reset();
+}
+
+// --- running
+
+stuck_report loop::run() {
+    inside here(*this);
+    for (;;) {
+        run_ready();
+        if (alive() == 0 && inbox_.empty()) return {};
+        here.leave();
+        const bool may_go_on = sleep();
+        here.enter();
+        if (!may_go_on) return stuck();
+    }
+}
+
+void loop::run_ready() noexcept {
+    for (;;) {
+        runnable* r = worker_.pick();
+        if (r == nullptr) r = next();
+        if (r == nullptr) return;
+        while ((r = r->run()) != nullptr) {
+            if (worker_.ticks == 0) {  // a chain of transfers without end: others come first now
+                worker_.ready.push(r);
+                break;
+            }
+            --worker_.ticks;
+        }
+    }
+}
+
+runnable* loop::next() noexcept {
+    if (stepping_) return nullptr;
+    worker_.ticks = worker_.ticks_between;
+    collect();
+    return worker_.take();
+}
+
+// What came from other threads and from the clock joins the queue.
+void loop::collect() noexcept {
+    if (external_wakes_) {
+        runnable* r = inbox_.take_all();
+        while (r != nullptr) {
+            auto* const following = static_cast<runnable*>(r->next_node);
+            worker_.ready.push(r);
+            r = following;
+        }
+    }
+    if (timers_.earliest() != no_deadline)
+        timers_.expire(clock_->now(), [this](runnable* r) { worker_.ready.push(r); });
+}
+
+// Until something may be ready. False: that will never be.
+bool loop::sleep() noexcept {
+    const time_point deadline = timers_.earliest();
+    const bool timed = deadline != no_deadline && clock_->moves();
+    if (!external_wakes_ && !timed) return false;
+    std::chrono::nanoseconds limit = std::chrono::nanoseconds::max();
+    if (timed) limit = std::max(deadline - clock_->now(), std::chrono::nanoseconds::zero());
+    if (external_wakes_ && !inbox_.fall_asleep()) return true;
+    if (alive() == 0 || limit.count() == 0) return true;
+    driver_.load(std::memory_order_relaxed)->wait(limit);
+    return true;
+}
+
+// --- stepping
+
+bool loop::step_once() noexcept {
+    stepping_ = true;
+    worker_.ticks = 0;
+    collect();
+    runnable* const r = worker_.take();
+    if (r != nullptr)
+        if (runnable* const following = r->run()) worker_.put_first(following);
+    stepping_ = false;
+    return r != nullptr;
+}
+
+bool loop::step() {
+    const inside here(*this);
+    return step_once();
+}
+
+std::size_t loop::run_until_blocked() {
+    const inside here(*this);
+    std::size_t steps = 0;
+    while (step_once()) ++steps;
+    return steps;
+}
+
+bool loop::step_or_sleep() noexcept {
+    inside here(*this);
+    while (!step_once()) {
+        if (alive() == 0 && inbox_.empty()) return false;
+        here.leave();
+        const bool may_go_on = sleep();
+        here.enter();
+        if (!may_go_on) return false;
+    }
+    return true;
+}
+
+// --- for foreign event loops
+
+bool loop::poll() {
+    const inside here(*this);
+    driver* const watched = watched_ ? watched_driver_.get() : nullptr;
+    if (watched != nullptr) watched->clear();
+    const bool any = !worker_.idle() || !inbox_.empty() || timers_.earliest() <= clock_->now();
+    run_ready();
+    // From here on a post writes to the descriptor; what came just before it is seen at once.
+    if (watched != nullptr && external_wakes_ && !inbox_.fall_asleep()) watched->wake();
+    return any;
+}
+
+int loop::descriptor() {
+    if (!watched_) {
+        watched_driver_ = make_eventfd_driver();
+        watched_ = true;
+        if (!running_.load(std::memory_order_relaxed))
+            driver_.store(watched_driver_.get(), std::memory_order_release);
+        watched_driver_->wake();  // so that the first poll() comes at once
+    }
+    return watched_driver_->descriptor();
+}
+
+std::optional<time_point> loop::next_deadline() const noexcept {
+    const time_point earliest = timers_.earliest();
+    return earliest == no_deadline ? std::nullopt : std::optional(earliest);
+}
+
+// --- work comes in
+
+// Also while a fiber of this loop runs another loop inside.
+bool loop::is_here() const noexcept {
+    for (detail::worker* w = detail::this_thread_block().runs_for; w != nullptr; w = w->outer)
+        if (w == &worker_) return true;
+    return false;
+}
+
+void loop::post(runnable* r) {
+    if (detail::this_thread_block().runs_for == &worker_) [[likely]]
+        worker_.ready.push(r);
+    else
+        post_from_outside(r);
+}
+
+void loop::defer(runnable* r) {
+    if (detail::this_thread_block().runs_for == &worker_) [[likely]]
+        worker_.wake(r);
+    else
+        post_from_outside(r);
+}
+
+[[gnu::noinline]] void loop::post_from_outside(runnable* r) noexcept {
+    if (!external_wakes_) {
+        WEFT_ASSERT(is_here() || !running_.load(std::memory_order_relaxed),
+                    "loop: posted to from another thread, and external_wakes is false");
+        worker_.ready.push(r);
+    } else if (inbox_.push(r)) {
+        wake_driver();
+    }
+}
+
+void loop::wake_driver() noexcept { driver_.load(std::memory_order_acquire)->wake(); }
+
+void loop::add_work(std::ptrdiff_t change) noexcept {
+    if (detail::this_thread_block().runs_for == &worker_ || !external_wakes_) [[likely]] {
+        work_ += change;
+    } else {
+        outside_work_.fetch_add(change, std::memory_order_acq_rel);
+        if (change < 0 && inbox_.rouse()) wake_driver();
+    }
+}
+
+std::size_t loop::alive() const noexcept {
+    return static_cast<std::size_t>(work_ + outside_work_.load(std::memory_order_acquire));
+}
+
+random_source& loop::random() noexcept {
+    if (random_) return *random_;
+    return executor::random();
+}
+
+void loop::unhandled(std::exception_ptr error, runnable& r) noexcept {
+    if (unhandled_)
+        unhandled_(std::move(error), r);
+    else
+        executor::unhandled(std::move(error), r);
+}
+
+// --- looking in
+
+void loop::describe(const std::function<void(std::string_view)>& line) const {
+    if (const detail::residents* const all = residents_.load(std::memory_order_acquire))
+        all->describe(line);
+}
+
+stuck_report loop::stuck() const {
+    stuck_report report;
+    describe([&](std::string_view line) { report.waiters.emplace_back(line); });
+    if (report.waiters.empty())
+        report.waiters.push_back(std::to_string(alive()) + " units of work that nobody describes");
+    return report;
+}
+
+std::string stuck_report::text() const {
+    std::string all;
+    for (const std::string& line : waiters) all.append(line).append("\n");
+    return all;
+}
+
+}  // namespace weft::inline v0

@@ -1,0 +1,354 @@
+// loop_test.cpp - the loop with plain runnables: order, stepping, posts from outside, timers, ends.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <weft/exec/loop.hpp>
+
+#include <poll.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <weft/exec/post.hpp>
+
+#include "weft_test.hpp"
+
+using namespace weft;
+using namespace std::chrono_literals;
+
+namespace {
+
+// A runnable that returns what it is told, so many times.
+struct scripted final : runnable {
+    runnable* run() noexcept override {
+        log += name;
+        return --times > 0 ? this : following;
+    }
+    scripted(std::string& l, char n) : log(l), name(n) {}
+    std::string& log;
+    char name;
+    int times = 1;
+    runnable* following = nullptr;
+};
+
+struct bell final : runnable {
+    bell() : timer(&fire) {}
+    runnable* run() noexcept override {
+        ++rang;
+        return nullptr;
+    }
+    static runnable* fire(timer_node& node) noexcept {
+        return reinterpret_cast<bell*>(reinterpret_cast<char*>(&node) - offset());
+    }
+    static std::ptrdiff_t offset() {
+        static bell example;
+        return reinterpret_cast<char*>(&example.timer) - reinterpret_cast<char*>(&example);
+    }
+    timer_node timer;
+    int rang = 0;
+};
+
+}  // namespace
+
+WEFT_TEST("loop: runs what was posted in the order of posting") {
+    loop s;
+    std::string log;
+    scripted a(log, 'a');
+    scripted b(log, 'b');
+    scripted c(log, 'c');
+    for (scripted* one : {&a, &b, &c}) s.post(one);
+    CHECK(!s.run());
+    CHECK(log == "abc");
+    s.post(&b);  // and can be used again
+    s.run();
+    CHECK(log == "abcb");
+}
+
+WEFT_TEST("loop: what run() returns runs next, itself included, without recursion") {
+    loop s;
+    std::string log;
+    scripted a(log, 'a');
+    scripted b(log, 'b');
+    scripted c(log, 'c');
+    a.times = 3;
+    a.following = &c;
+    s.post(&a);
+    s.post(&b);
+    s.run();
+    CHECK(log == "aaacb");
+}
+
+WEFT_TEST("loop: a long chain of transfers lets what comes from outside in") {
+    loop s;
+    std::string log;
+    std::atomic<bool> came = false;
+    struct chain final : runnable {
+        runnable* run() noexcept override {
+            ++length;
+            return came ? nullptr : this;
+        }
+        explicit chain(std::atomic<bool>& c) : came(c) {}
+        std::atomic<bool>& came;
+        long length = 0;
+    } endless(came);
+    s.post(&endless);
+    std::thread poster([&] { post(s, [&] { came = true; }); });
+    s.run();
+    poster.join();
+    CHECK(came);
+}
+
+WEFT_TEST("loop: a step runs one runnable, and puts a transfer's target at the head") {
+    loop s;
+    std::string log;
+    scripted a(log, 'a');
+    scripted b(log, 'b');
+    scripted c(log, 'c');
+    a.following = &c;
+    s.post(&a);
+    s.post(&b);
+    CHECK(s.step());
+    CHECK(log == "a");
+    CHECK(s.step());
+    CHECK(log == "ac");
+    CHECK(s.step());
+    CHECK(!s.step());
+    CHECK(log == "acb");
+}
+
+WEFT_TEST("loop: posted callables run, large and move-only ones too") {
+    loop s;
+    int sum = 0;
+    post(s, [&, big = std::vector<int>(1000, 1)] { sum += static_cast<int>(big.size()); });
+    post(s, [&, one = std::make_unique<int>(7)] { sum += *one; });
+    CHECK(s.alive() == 2);
+    s.run();
+    CHECK(sum == 1007);
+    CHECK(s.alive() == 0);
+}
+
+WEFT_TEST("loop: an exception of a posted callable goes to the handler") {
+    std::string said;
+    loop s({.unhandled = [&](std::exception_ptr error, runnable&) {
+        try {
+            std::rethrow_exception(error);
+        } catch (const std::runtime_error& e) { said = e.what(); }
+    }});
+    post(s, [] { throw std::runtime_error("nobody's"); });
+    s.run();
+    CHECK(said == "nobody's");
+}
+
+WEFT_TEST("loop: posts from other threads arrive, and wake it, in stress") {
+    loop s;
+    constexpr int threads = 3;
+    const long each = weft_test::stress_count(1'000'000);
+    long count = 0;
+    s.add_work(1);  // until all have come
+    std::vector<std::thread> posters;
+    for (int t = 0; t < threads; ++t)
+        posters.emplace_back([&] {
+            for (long i = 0; i < each; ++i)
+                post(s, [&] {
+                    if (++count == threads * each) s.add_work(-1);
+                });
+        });
+    s.run();
+    for (std::thread& poster : posters) poster.join();
+    CHECK(count == threads * each);
+}
+
+WEFT_TEST("loop: outstanding work that ends in another thread ends run()") {
+    loop s;
+    s.add_work(1);
+    std::thread ender([&] { s.add_work(-1); });
+    s.run();
+    ender.join();
+    CHECK(s.alive() == 0);
+}
+
+WEFT_TEST("loop: two loops post to each other from their threads in stress") {
+    const long rounds = weft_test::stress_count(500'000);
+    loop one;
+    loop two;
+    one.add_work(1);
+    two.add_work(1);
+    struct ball final : runnable {
+        runnable* run() noexcept override {
+            if (--left == 0) {
+                from->add_work(-1);
+                to->add_work(-1);
+                return nullptr;
+            }
+            std::swap(from, to);
+            from->post(this);
+            return nullptr;
+        }
+        loop* from;
+        loop* to;
+        long left;
+    } b;
+    b.from = &one;
+    b.to = &two;
+    b.left = rounds;
+    one.post(&b);
+    std::thread other([&] { two.run(); });
+    one.run();
+    other.join();
+    CHECK(b.left == 0);
+}
+
+WEFT_TEST("loop: without external wakes, work that nobody finishes is reported") {
+    loop s({.external_wakes = false});
+    s.add_work(1);
+    const stuck_report report = s.run();
+    CHECK(report);
+    CHECK(report.text().find("1 units of work") != std::string::npos);
+    s.add_work(-1);
+    CHECK(!s.run());
+}
+
+WEFT_TEST("loop: a manual clock moves only by hand") {
+    manual_clock clock;
+    loop s({.external_wakes = false, .clock = &clock});
+    CHECK(&s.clock() == &clock);
+    const time_point before = s.clock().now();
+    clock.advance(3s);
+    CHECK(s.clock().now() - before == 3s);
+}
+
+WEFT_TEST("loop: the same seed gives the same numbers") {
+    loop a({.seed = 42});
+    loop b({.seed = 42});
+    loop c({.seed = 43});
+    const auto first = a.random().next();
+    CHECK(first == b.random().next());
+    CHECK(first != c.random().next());
+}
+
+WEFT_TEST("loop: a descriptor becomes readable when another thread posts") {
+    loop s;
+    const int descriptor = s.descriptor();
+    const auto readable = [&](int limit) {
+        pollfd watched{.fd = descriptor, .events = POLLIN, .revents = 0};
+        return ::poll(&watched, 1, limit) == 1;
+    };
+    s.poll();
+    CHECK(!readable(0));
+    bool ran = false;
+    std::thread poster([&] { post(s, [&] { ran = true; }); });
+    CHECK(readable(-1));
+    poster.join();
+    CHECK(s.poll());
+    CHECK(ran);
+    CHECK(!readable(0));
+}
+
+WEFT_TEST("loop misuse: a post from another thread without external wakes aborts") {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    const auto misuse = [] {
+        loop s({.external_wakes = false});
+        post(s, [&] {
+            std::thread other([&] { post(s, [] {}); });
+            other.join();
+        });
+        s.run();
+    };
+    EXPECT_DEATH(misuse(), "external_wakes is false");
+}
+
+WEFT_TEST("loop misuse: running a loop from inside itself aborts") {
+    const auto misuse = [] {
+        loop s;
+        post(s, [&] { s.run(); });
+        s.run();
+    };
+    EXPECT_DEATH(misuse(), "loop: run from inside itself");
+}
+
+WEFT_TEST("timer queue: fires in the order of deadlines, never early") {
+    timer_queue timers(false);
+    std::vector<bell> bells(100);
+    const time_point start{};
+    for (int i = 0; i < 100; ++i)
+        timers.arm(bells[static_cast<std::size_t>(i * 37 % 100)].timer,
+                   start + std::chrono::milliseconds(i * 37 % 100));
+    CHECK(timers.size() == 100);
+    CHECK(timers.earliest() == start);
+    std::vector<std::ptrdiff_t> order;
+    for (int now = 0; now < 100; ++now) {
+        timers.expire(start + std::chrono::milliseconds(now), [&](runnable* r) {
+            order.push_back(static_cast<bell*>(r) - bells.data());
+        });
+        CHECK(order.size() == static_cast<std::size_t>(now) + 1);
+    }
+    CHECK(std::ranges::is_sorted(order));
+    CHECK(timers.earliest() == no_deadline);
+}
+
+WEFT_TEST("timer queue: a disarmed node is out at once, wherever it is in the heap") {
+    timer_queue timers(true);
+    std::vector<bell> bells(1000);
+    std::uint64_t random = 1;
+    const auto next = [&] { return random = random * 6364136223846793005U + 1442695040888963407U; };
+    for (int round = 0; round < 50; ++round) {
+        for (bell& one : bells)
+            timers.arm(one.timer, time_point(std::chrono::nanoseconds(next() >> 50)));
+        std::vector<bool> gone(bells.size());
+        for (std::size_t i = 0; i < bells.size(); ++i)
+            if (next() >> 63) {
+                CHECK(timer_queue::disarm(bells[i].timer));
+                CHECK(!timer_queue::disarm(bells[i].timer));
+                gone[i] = true;
+            }
+        std::size_t fired = 0;
+        timers.expire(no_deadline - 1ns, [&](runnable* r) {
+            CHECK(!gone[static_cast<std::size_t>(static_cast<bell*>(r) - bells.data())]);
+            ++fired;
+        });
+        CHECK(fired == static_cast<std::size_t>(std::ranges::count(gone, false)));
+        REQUIRE(timers.size() == 0);
+    }
+}
+
+WEFT_TEST("timer queue: disarm and fire from two threads in stress, one of them wins") {
+    const long rounds = weft_test::stress_count(1'000'000);
+    timer_queue timers(true);
+    bell one;
+    std::atomic<long> armed = 0;
+    std::atomic<long> settled = 0;
+    long disarmed = 0;
+    long fired = 0;
+    std::thread other([&] {
+        for (long i = 1; i <= rounds; ++i) {
+            while (armed.load(std::memory_order_acquire) < i) std::this_thread::yield();
+            if (timer_queue::disarm(one.timer)) ++disarmed;
+            settled.store(i, std::memory_order_release);
+        }
+    });
+    for (long i = 1; i <= rounds; ++i) {
+        timers.arm(one.timer, time_point{});
+        armed.store(i, std::memory_order_release);
+        timers.expire(time_point{}, [&](runnable*) { ++fired; });
+        while (settled.load(std::memory_order_acquire) < i) std::this_thread::yield();
+    }
+    other.join();
+    CHECK(disarmed + fired == rounds);
+}
+
+WEFT_TEST("deadline: durations saturate, and what is not positive has passed") {
+    const time_point now = std::chrono::steady_clock::now();
+    CHECK(deadline_after(now, 0s) == now);
+    CHECK(deadline_after(now, -5h) == now);
+    CHECK(deadline_after(now, std::chrono::hours::max()) == no_deadline);
+    CHECK(deadline_after(now, std::chrono::nanoseconds::max()) == no_deadline);
+    CHECK(deadline_after(now, std::chrono::duration<double>(1e300)) == no_deadline);
+    CHECK(deadline_after(now, std::chrono::duration<double>(std::nan(""))) == now);
+    CHECK(deadline_after(now, std::chrono::hours::min()) == now);
+    CHECK(deadline_after(now, 3ms) == now + 3ms);
+    CHECK(deadline_after(now, std::chrono::duration<double, std::nano>(0.5)) == now + 1ns);
+}

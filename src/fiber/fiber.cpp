@@ -1,0 +1,93 @@
+// fiber.cpp - joining a fiber, and letting it go.
+//
+// The ender and the joiner meet under the block's lock (complete() in fiber_life.cpp): the ender
+// marks the block finished and claims the joiner there, so a joiner that was cancelled instead and
+// withdraws under the same lock cannot be gone while it is being claimed.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <weft/fiber/fiber.hpp>
+
+#include <weft/base/assert.hpp>
+#include <weft/fiber/suspend.hpp>
+
+#include "fiber/fiber_extras.hpp"
+#include "fiber/fiber_worker.hpp"
+
+namespace weft::inline v0 {
+
+using detail::fiber_block;
+
+namespace {
+
+constexpr wait_reason joins{"joins a fiber"};
+constexpr wait_reason joins_at_end{"joins a fiber in its destructor", false};
+
+wait_outcome wait_for_end(fiber_block& block, const wait_reason& reason) {
+    const wait_outcome outcome = wait(reason, no_deadline, [&block](waiter& me) noexcept {
+        const detail::block_lock lock(block);
+        if (block.finished) return false;
+        block.joiner = &me;
+        return true;
+    });
+    if (outcome == wait_outcome::event) return outcome;
+    const detail::block_lock lock(block);
+    block.joiner = nullptr;
+    return block.finished ? wait_outcome::event : outcome;
+}
+
+}  // namespace
+
+void fiber::start(detail::fiber_block* block) noexcept {
+    detail::add_reference(*block);
+    block_ = block;
+    detail::start_fiber(*block);
+}
+
+fiber::~fiber() {
+    if (block_ == nullptr) return;
+    request_stop();
+    wait_for_end(*block_, joins_at_end);
+    if (block_->extras != nullptr && block_->extras->error != nullptr)
+        block_->home->unhandled(std::exchange(block_->extras->error, nullptr), *block_);
+    detail::release(block_);
+}
+
+void fiber::join() {
+    WEFT_ASSERT(block_ != nullptr, "fiber::join: there is nothing to join");
+    WEFT_ASSERT(this_fiber::get_id() != get_id(), "fiber::join: a fiber cannot join itself");
+    if (wait_for_end(*block_, joins) == wait_outcome::cancelled) {
+        this_fiber::throw_if_cancelled();
+        throw cancelled(cancel_reason::requested);  // the scope was left by another already
+    }
+    fiber_block* const ended = std::exchange(block_, nullptr);
+    std::exception_ptr error;
+    if (ended->extras != nullptr) error = std::exchange(ended->extras->error, nullptr);
+    detail::release(ended);
+    if (error != nullptr) std::rethrow_exception(std::move(error));
+}
+
+void fiber::detach() noexcept {
+    WEFT_ASSERT(block_ != nullptr, "fiber::detach: there is nothing to detach");
+    fiber_block* const left = std::exchange(block_, nullptr);
+    std::exception_ptr nobodys;
+    {
+        const detail::block_lock lock(*left);
+        left->has_handle = false;
+        if (left->finished && left->extras != nullptr) std::swap(nobodys, left->extras->error);
+    }
+    if (nobodys != nullptr) left->home->unhandled(std::move(nobodys), *left);
+    detail::release(left);
+}
+
+bool fiber::request_stop() noexcept {
+    if (block_ == nullptr) return false;
+    const bool first = !block_->is_cancelled();
+    detail::request_stop(*block_);
+    return first;
+}
+
+fiber_handle fiber::handle() const noexcept {
+    return block_ != nullptr ? fiber_handle(*block_) : fiber_handle();
+}
+
+}  // namespace weft::inline v0

@@ -1,0 +1,125 @@
+// fiber_block.hpp - what a fiber is: its control block.
+//
+// A runnable that executors queue, an activity that reports name, a waiter that primitives queue; a
+// place for its registers while it is not running; and what is rare, in fiber_extras. The callable
+// stands right behind it in the same allocation. It lies apart from the stack, which a fiber has
+// only from its first run to its end.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <exception>
+#include <memory>
+#include <source_location>
+
+#include <weft/base/activity.hpp>
+#include <weft/coroutine/backend.hpp>
+#include <weft/exec/executor.hpp>
+#include <weft/exec/timer_queue.hpp>
+#include <weft/fiber/detail/birth.hpp>
+#include <weft/fiber/options.hpp>
+#include <weft/fiber/this_fiber.hpp>
+#include <weft/fiber/waiter.hpp>
+
+namespace weft::inline v0::detail {
+
+struct fiber_worker;
+struct fiber_extras;
+class fiber_list;
+
+/// Why the next wait of a fiber may not take the straight way. Others set only `cancelled`.
+enum attention : std::uint8_t { cancelled_bit = 1, hook_bit = 2, no_suspend_bit = 4 };
+
+struct fiber_block : runnable, activity, waiter {
+    fiber_block(executor& where, const birth& how) noexcept;
+
+    runnable* run() noexcept override;
+
+    [[nodiscard]] void* callable() noexcept {
+        return reinterpret_cast<std::byte*>(this) + callable_offset;
+    }
+    [[nodiscard]] stack_kind stack() const noexcept {
+        return static_cast<stack_kind>(runnable::kind);
+    }
+    [[nodiscard]] bool is_cancelled() const noexcept {
+        return (attention.load(std::memory_order_seq_cst) & cancelled_bit) != 0;
+    }
+
+    // What a switch touches.
+    activity* running;  // what the thread says runs, while this fiber does: a coroutine inside it
+    executor* home;
+    std::atomic<std::uint8_t> attention = 0;
+    bool started = false;
+    bool pinned = false;
+    bool plain_stack = true;  // of the default size, from the worker's own cache
+    std::uint16_t callable_offset = 0;
+    std::uint32_t allocated = 0;                       // bytes of this block, callable included
+    std::atomic<const wait_reason*> reason = nullptr;  // relaxed, for dumps; nullptr: it is ready
+    runnable* resume_as;                               // what a waker posts
+    timer_node timer;
+    fiber_extras* extras = nullptr;
+
+    // Rarely.
+    birth_function operate;
+    fiber_worker* on = nullptr;  // who runs it, for one on a thread of its own
+    fiber_list* list = nullptr;  // where it is listed, once it has waited
+    fiber_block* listed_next = nullptr;
+    fiber_block* listed_previous = nullptr;
+    std::source_location site;
+    std::atomic<std::uint32_t> references = 1;
+    std::atomic<std::uint8_t> permit = 0;  // park and unpark
+    std::atomic<bool> locked = false;      // guards the two below, and the scopes in extras
+    std::atomic<bool> has_handle = false;  // an exception is kept for join()
+    bool finished = false;
+    waiter* joiner = nullptr;
+#if WEFT_TSAN
+    void* tsan_fiber = nullptr;
+#endif
+};
+
+struct own_fiber final : fiber_block {
+    using fiber_block::fiber_block;
+    context where;
+};
+struct ucontext_fiber final : fiber_block {
+    using fiber_block::fiber_block;
+    portable_context where;
+};
+struct thread_fiber final : fiber_block {
+    using fiber_block::fiber_block;
+    std::unique_ptr<thread_backend> where;
+};
+struct swapped_fiber final : fiber_block {
+    using fiber_block::fiber_block;
+    std::unique_ptr<swapped_backend> where;
+};
+
+/// Guards what several threads touch in a block, for a few instructions.
+class block_lock {
+public:
+    explicit block_lock(fiber_block& block) noexcept;
+    block_lock(const block_lock&) = delete;
+    block_lock& operator=(const block_lock&) = delete;
+    ~block_lock() { block_.locked.store(false, std::memory_order_release); }
+
+private:
+    fiber_block& block_;
+};
+
+struct handle_access {
+    [[nodiscard]] static fiber_block* block(const fiber_handle& handle) noexcept {
+        return handle.block_;
+    }
+};
+
+void add_reference(fiber_block& block) noexcept;
+void release(fiber_block* block) noexcept;
+
+/// The extras, made at first use. From: the fiber itself, or before it starts.
+[[nodiscard]] fiber_extras& extras_of(fiber_block& block);
+
+/// Cancels what the fiber waits for now, if that can be, and every later wait. From: any thread.
+void request_stop(fiber_block& block) noexcept;
+
+}  // namespace weft::inline v0::detail

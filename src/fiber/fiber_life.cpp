@@ -1,0 +1,434 @@
+// fiber_life.cpp - a fiber is born, gets a stack, runs its function, ends.
+//
+// A fiber has a stack from its first run to its end. One that ends hands it to the next if that has
+// not started: then nothing is switched at all, the same loop on the same stack calls the next
+// function (own_entry in fiber_switch.cpp).
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "fiber/fiber_life.hpp"
+
+#include <cstring>
+#include <stdexcept>
+
+#include <weft/base/assert.hpp>
+#include <weft/stack/overflow.hpp>
+
+#include "fiber/fiber_extras.hpp"
+
+namespace weft::inline v0::detail {
+
+// --- birth
+
+fiber_block::fiber_block(executor& where, const birth& how) noexcept
+    : waiter(waiter::who::fiber),
+      running(this),
+      home(&where),
+      resume_as(this),
+      timer(&fire_timer),
+      operate(how.operate),
+      site(how.site),
+      has_handle(how.has_handle) {
+    runnable::kind = static_cast<std::uint8_t>(how.options.kind);
+    activity::kind = "fiber";
+    activity::name = "";
+    stack_size = how.options.stack_size;
+    pinned = how.options.pinned;
+    plain_stack = how.options.stacks == nullptr && how.options.stack_size == 0;
+}
+
+namespace {
+
+template <class Block>
+fiber_block* construct(void* memory, executor& home, const birth& how) {
+    auto* const block = ::new (memory) Block(home, how);
+    if constexpr (requires { block->where.registers_; })
+        block->touches_offset = static_cast<std::uint16_t>(
+            reinterpret_cast<std::byte*>(&block->where) - reinterpret_cast<std::byte*>(block));
+    return block;
+}
+
+std::size_t size_of(stack_kind kind) {
+    switch (kind) {
+        case stack_kind::own:
+            return sizeof(own_fiber);
+        case stack_kind::ucontext:
+            return sizeof(ucontext_fiber);
+        case stack_kind::thread:
+            return sizeof(thread_fiber);
+        case stack_kind::swapped:
+            return sizeof(swapped_fiber);
+    }
+    throw std::invalid_argument("weft: fiber_options::kind is none of the four");
+}
+
+fiber_block* construct(stack_kind kind, void* memory, executor& home, const birth& how) {
+    switch (kind) {
+        case stack_kind::own:
+            return construct<own_fiber>(memory, home, how);
+        case stack_kind::ucontext:
+            return construct<ucontext_fiber>(memory, home, how);
+        case stack_kind::thread:
+            return construct<thread_fiber>(memory, home, how);
+        case stack_kind::swapped:
+            break;
+    }
+    return construct<swapped_fiber>(memory, home, how);
+}
+
+void destroy(fiber_block& block) noexcept {
+    switch (block.stack()) {
+        case stack_kind::own:
+            return static_cast<own_fiber&>(block).~own_fiber();
+        case stack_kind::ucontext:
+            return static_cast<ucontext_fiber&>(block).~ucontext_fiber();
+        case stack_kind::thread:
+            return static_cast<thread_fiber&>(block).~thread_fiber();
+        case stack_kind::swapped:
+            return static_cast<swapped_fiber&>(block).~swapped_fiber();
+    }
+}
+
+block_cache* blocks_here() noexcept {
+    fiber_worker* const worker = fiber_worker::here();
+    return worker != nullptr && worker->attachment != nullptr ? &worker->attachment->blocks
+                                                              : nullptr;
+}
+
+void free_block_memory(fiber_block* block) noexcept {
+    const std::size_t size = block->allocated;
+    delete block->extras;
+    destroy(*block);
+    if (block_cache* const cache = blocks_here())
+        cache->give_back(block, size);
+    else
+        give_back_block(block, size);
+}
+
+}  // namespace
+
+fiber_block* allocate_fiber(executor& home, const birth& how) {
+    const std::size_t alignment = how.alignment;
+    const std::size_t fixed = size_of(how.options.kind);
+    if (alignment > block_step)
+        throw std::invalid_argument("weft: a fiber's callable is aligned to more than 64 bytes");
+    const std::size_t offset = (fixed + alignment - 1) / alignment * alignment;
+    const std::size_t size = offset + how.size;
+    if (offset > 0xffff || size > 0xffffffff)
+        throw std::invalid_argument("weft: a fiber's callable of 4 GiB or more");
+    block_cache* const cache = blocks_here();
+    void* const memory = cache != nullptr ? cache->take(size) : take_block(size);
+    fiber_block* const block = construct(how.options.kind, memory, home, how);
+    block->callable_offset = static_cast<std::uint16_t>(offset);
+    block->allocated = static_cast<std::uint32_t>(size);
+    if (how.options.name.empty() && how.options.stacks == nullptr) return block;
+    try {
+        fiber_extras& extras = extras_of(*block);
+        extras.name = how.options.name;
+        extras.stacks = how.options.stacks;
+        block->activity::name = extras.name.c_str();
+    } catch (...) {
+        free_block_memory(block);
+        throw;
+    }
+    return block;
+}
+
+void* callable_of(fiber_block& block) noexcept { return block.callable(); }
+
+void discard_fiber(fiber_block* block) noexcept { free_block_memory(block); }
+
+void start_fiber(fiber_block& block) noexcept {
+    executor& home = *block.home;
+    home.add_work(1);
+    home.post(&block);
+}
+
+executor& current_executor(const char* call) noexcept {
+    fiber_worker* const worker = fiber_worker::here();
+    if (worker == nullptr || worker->current == nullptr)
+        fail("called outside any fiber, and no executor was named", call);
+    return *worker->current->home;
+}
+
+fiber_extras& extras_of(fiber_block& block) {
+    if (block.extras == nullptr) {
+        auto* const made = new fiber_extras;
+        const block_lock lock(block);  // request_stop() may look at it
+        block.extras = made;
+    }
+    return *block.extras;
+}
+
+void add_reference(fiber_block& block) noexcept {
+    block.references.fetch_add(1, std::memory_order_relaxed);
+}
+
+// acq_rel: what each holder did happens before the end. The only one left needs no locked
+// operation.
+void release(fiber_block* block) noexcept {
+    if (block->references.load(std::memory_order_acquire) == 1 ||
+        block->references.fetch_sub(1, std::memory_order_acq_rel) == 1)
+        free_block_memory(block);
+}
+
+// --- the first run
+
+namespace {
+
+weft::stack take_stack(fiber_worker& worker, fiber_block& block) {
+    stack_source* const own = block.extras != nullptr ? block.extras->stacks : nullptr;
+    const std::size_t size = block.stack_size != 0 ? block.stack_size : default_stack_size();
+    return own != nullptr ? own->take(size) : worker.stacks.take(size);
+}
+
+void give_back_stack(fiber_worker& worker, fiber_block& block) noexcept {
+    weft::stack used{block.stack_low, block.stack_size, nullptr};
+#if WEFT_TSAN
+    used.tsan_fiber = block.tsan_fiber;
+#endif
+    stack_source* const own = block.extras != nullptr ? block.extras->stacks : nullptr;
+    (own != nullptr ? *own : worker.stacks).give_back(used);
+}
+
+// Tops of stacks at the same place in each page would share few cache lines' worth of sets.
+constexpr std::size_t colour_step = 64;
+constexpr std::uint32_t colours = 16;
+
+template <class Block>
+void prepare_context(fiber_worker& worker, Block& block, context_entry entry) {
+    const weft::stack taken = take_stack(worker, block);
+    block.stack_low = taken.low;
+    block.stack_size = taken.size;
+#if WEFT_TSAN
+    block.tsan_fiber = taken.tsan_fiber;
+#endif
+    ++worker.stacks_out;
+    const std::size_t colour = colour_step * (worker.colours++ % colours);
+    using made = decltype(block.where);
+    block.where = made::make(taken.span().first(taken.size - colour), entry,
+                             static_cast<fiber_block*>(&block), {.tsan_fiber = taken.tsan_fiber});
+}
+
+void prepare_thread(fiber_worker& worker, thread_fiber& block) {
+    coroutine_options options;
+    if (block.stack_size != 0) options.stack_size = block.stack_size;
+    if (worker.attachment != nullptr) options.threads = &worker.attachment->threads();
+    block.where = std::make_unique<thread_backend>(options, &thread_entry,
+                                                   static_cast<fiber_block*>(&block), block);
+}
+
+void prepare_swapped(fiber_worker& worker, swapped_fiber& block) {
+    if (worker.attachment == nullptr)
+        throw std::invalid_argument("weft: a swapped fiber needs a loop or a pool");
+    coroutine_options options;
+    options.shared = &worker.attachment->shared();
+    block.where = std::make_unique<swapped_backend>(options, &swapped_entry,
+                                                    static_cast<fiber_block*>(&block));
+    block.stack_low = options.shared->where().low;
+    block.stack_size = options.shared->where().size;
+}
+
+// The function never runs; what was to be called is destroyed.
+void end_unstarted(fiber_worker& worker, fiber_block& block) noexcept;
+
+}  // namespace
+
+bool prepare(fiber_worker& worker, fiber_block& block) noexcept {
+    if (!this_thread_block().overflow_ready) prepare_thread_for_overflow();
+    try {
+        switch (block.stack()) {
+            case stack_kind::own:
+                prepare_context(worker, static_cast<own_fiber&>(block), &own_entry);
+                break;
+            case stack_kind::ucontext:
+                prepare_context(worker, static_cast<ucontext_fiber&>(block), &ucontext_entry);
+                break;
+            case stack_kind::thread:
+                prepare_thread(worker, static_cast<thread_fiber&>(block));
+                break;
+            case stack_kind::swapped:
+                prepare_swapped(worker, static_cast<swapped_fiber&>(block));
+                break;
+        }
+        block.started = true;
+        return true;
+    } catch (...) {
+        if (worker.stacks_out != 0) {  // one of those will come back
+            block.next_node = worker.starving;
+            worker.starving = &block;
+            return false;
+        }
+        block.home->unhandled(std::current_exception(), block);
+        end_unstarted(worker, block);
+        return false;
+    }
+}
+
+// --- the body
+
+namespace {
+
+// Only `cancelled` is caught here: anything else finds no handler, so that terminate is called at
+// the throw, with the stack as it was.
+void run_bare(fiber_block& me) {
+    try {
+        me.operate(me.callable(), birth_operation::run);
+    } catch (const cancelled&) {}
+}
+
+void run_catching(fiber_block& me) {
+    try {
+        me.operate(me.callable(), birth_operation::run);
+    } catch (const cancelled&) {
+    } catch (...) {
+        if (!me.has_handle)
+            me.home->unhandled(std::current_exception(), me);
+        else
+            extras_of(me).error = std::current_exception();
+    }
+}
+
+void destroy_locals(fiber_block& me) noexcept {
+    while (me.extras != nullptr && !me.extras->locals.empty()) {
+        const fiber_extras::local last = me.extras->locals.back();
+        me.extras->locals.pop_back();
+        last.destroy(last.value);
+    }
+}
+
+// Everything that can be waited for, done on the fiber itself, before its stack goes.
+void finish(fiber_block& me) noexcept {
+    me.operate(me.callable(), birth_operation::destroy);
+    destroy_locals(me);
+    finish_hooks(me);
+    if (me.list != nullptr) fiber_list::remove(me);
+}
+
+// From here on join() returns.
+void complete(fiber_block& me) noexcept {
+    if (me.references.load(std::memory_order_acquire) == 1 && !me.has_handle) return;
+    waiter* woken = nullptr;
+    std::exception_ptr nobodys;
+    {
+        const block_lock lock(me);
+        me.finished = true;
+        if (me.joiner != nullptr && me.joiner->claim()) woken = me.joiner;
+        me.joiner = nullptr;
+        if (!me.has_handle && me.extras != nullptr) std::swap(nobodys, me.extras->error);
+    }
+    if (nobodys != nullptr) me.home->unhandled(std::move(nobodys), me);
+    if (woken != nullptr) woken->wake();
+}
+
+}  // namespace
+
+void live_on(fiber_block& me) {
+    auto* const list =
+        static_cast<fiber_list*>(me.home->residents_.load(std::memory_order_acquire));
+    if (list != nullptr && list->stopping()) [[unlikely]]
+        request_stop(me);
+    if (me.has_handle || me.home->takes_exceptions())
+        run_catching(me);
+    else
+        run_bare(me);
+    finish(me);
+}
+
+// --- the end
+
+namespace {
+
+// The block is not needed by its fiber any more.
+void bury(fiber_block& ended) noexcept {
+    executor& home = *ended.home;
+    complete(ended);
+    release(&ended);
+    home.add_work(-1);
+}
+
+void feed_starving(fiber_worker& worker) noexcept {
+    if (worker.starving == nullptr) return;
+    auto& next = static_cast<fiber_block&>(*worker.starving);
+    worker.starving = static_cast<runnable*>(next.next_node);
+    next.home->post(&next);
+}
+
+void end_unstarted(fiber_worker&, fiber_block& block) noexcept {
+    block.operate(block.callable(), birth_operation::destroy);
+    bury(block);
+}
+
+bool takes_over(const runnable* next, const fiber_block& ended) noexcept {
+    if (next == nullptr || next->kind != ended.runnable::kind) return false;
+    const auto& other = *static_cast<const fiber_block*>(next);
+    return !other.started && other.plain_stack && ended.plain_stack;
+}
+
+}  // namespace
+
+fiber_block* successor_of(fiber_block& ended) noexcept {
+    fiber_worker& worker = *fiber_worker::here();
+    runnable* const next = worker.exec.pick();
+    if (!takes_over(next, ended)) {
+        worker.then = next;
+        return nullptr;
+    }
+    auto& heir = static_cast<fiber_block&>(*next);
+    heir.stack_low = ended.stack_low;
+    heir.stack_size = ended.stack_size;
+#if WEFT_TSAN
+    heir.tsan_fiber = ended.tsan_fiber;
+#endif
+    heir.started = true;
+    heir.on = &worker;
+    worker.current = &heir;
+    this_thread_block().running = heir.running;
+    bury(ended);
+    return &heir;
+}
+
+runnable* after_end(fiber_worker& worker, fiber_block& ended) noexcept {
+    switch (ended.stack()) {
+        case stack_kind::own:
+        case stack_kind::ucontext:
+            give_back_stack(worker, ended);
+            --worker.stacks_out;
+            break;
+        case stack_kind::thread:
+            static_cast<thread_fiber&>(ended).where.reset();
+            break;
+        case stack_kind::swapped:
+            static_cast<swapped_fiber&>(ended).where.reset();
+            break;
+    }
+    bury(ended);
+    feed_starving(worker);
+    return nullptr;
+}
+
+// --- on a worker
+
+runnable* fiber_block::run() noexcept {
+    thread_block& thread = this_thread_block();
+    worker* const w = thread.runs_for;
+    if (w != nullptr && &w->home == home) [[likely]] {
+        if (thread.fibers == nullptr) [[unlikely]] {
+            if (w->attachment == nullptr) w->attachment = std::make_unique<fiber_attachment>(*w);
+            thread.fibers = &static_cast<fiber_attachment&>(*w->attachment).side;
+        }
+        return run_on(*thread.fibers, *this);
+    }
+    // An executor without workers of its own: this thread is one for the time being.
+    worker guest(*home);
+    guest.timers = w != nullptr ? w->timers : nullptr;
+    guest.outer = w;
+    fiber_worker side(guest, shared_stacks(), nullptr);
+    fiber_worker* const before = std::exchange(thread.fibers, &side);
+    thread.runs_for = &guest;
+    runnable* const following = run_on(side, *this);
+    thread.runs_for = w;
+    thread.fibers = before;
+    return following;
+}
+
+}  // namespace weft::inline v0::detail

@@ -1,0 +1,63 @@
+// fiber_life.hpp - what fiber_switch.cpp and its neighbours need of each other.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <weft/fiber/suspend.hpp>
+
+#include "fiber/fiber_worker.hpp"
+
+namespace weft::inline v0::detail {
+
+// fiber_switch.cpp
+runnable* run_on(fiber_worker& worker, fiber_block& block) noexcept;
+void own_entry(void* block);
+void ucontext_entry(void* block);
+void thread_entry(void* block);
+void swapped_entry(void* block);
+void live(fiber_block& me);
+/// Off the stack of one that left through its hooks: hands it to whoever resumes it.
+runnable* publish_left(fiber_worker& worker, fiber_block& left, runnable* resumed_by) noexcept;
+void leave_with(after_function after, bool directly) noexcept;
+[[nodiscard]] departure* keep_if_swapped(fiber_worker& worker, fiber_block& me, departure* what,
+                                         bool waits) noexcept;
+
+// fiber_life.cpp
+/// Gives it a stack, or whatever its kind runs on. False: there is none now, and it has been seen
+/// to.
+[[nodiscard]] bool prepare(fiber_worker& worker, fiber_block& block) noexcept;
+/// From the first instruction on its stack to the last.
+void live_on(fiber_block& me);
+/// Asks what runs after the one that ended. If that is a fiber that has not started it takes over
+/// the stack, and is returned. Otherwise it is in worker.then.
+[[nodiscard]] fiber_block* successor_of(fiber_block& ended) noexcept;
+/// Off its stack: gives everything back.
+runnable* after_end(fiber_worker& worker, fiber_block& ended) noexcept;
+
+// waiting.cpp
+/// False: it is cancelled, and the request says so. Aborts: inside no_suspend.
+[[nodiscard]] bool may_wait(fiber_block& me, wait_request& request) noexcept;
+void refuse_in_no_suspend(const fiber_block& me) noexcept;
+void arm(fiber_worker& worker, fiber_block& me, time_point deadline) noexcept;
+/// Arms the timer if there is a deadline.
+inline void begin_deadline(fiber_worker& worker, fiber_block& me,
+                           const wait_request& request) noexcept {
+    if (request.deadline != no_deadline) [[unlikely]]
+        arm(worker, me, request.deadline);
+}
+/// Notes what it came to; no timer is armed any more.
+inline void end_wait(fiber_block& me, wait_request& request) noexcept {
+    request.outcome =
+        static_cast<wait_outcome>(me.word.load(std::memory_order_acquire) & waiter::state_mask);
+    if (request.deadline != no_deadline && request.outcome != wait_outcome::timed_out) [[unlikely]]
+        timer_queue::disarm(me.timer);
+}
+void wait_in_thread(wait_request& request) noexcept;
+runnable* fire_timer(timer_node& node) noexcept;
+
+// hooks.cpp
+void leave_through_hooks(fiber_block& me, departure& what, bool waits);
+void yield_through_hooks(fiber_block& me);
+void finish_hooks(fiber_block& me) noexcept;
+
+}  // namespace weft::inline v0::detail

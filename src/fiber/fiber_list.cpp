@@ -1,0 +1,127 @@
+// fiber_list.cpp - see fiber_list.hpp; and the registry of all lists.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "fiber/fiber_list.hpp"
+
+#include <string>
+#include <vector>
+
+#include <weft/fiber/dump.hpp>
+#include <weft/fiber/run.hpp>
+#include <weft/fiber/this_fiber.hpp>
+
+#include "fiber/fiber_extras.hpp"
+
+namespace weft::inline v0::detail {
+
+namespace {
+
+struct registry {
+    std::mutex mutex;
+    fiber_list* first = nullptr;
+};
+
+// Never destroyed: executors may outlive it otherwise.
+registry& all_lists() {
+    static registry* const lists = new registry;
+    return *lists;
+}
+
+std::string describe_one(const fiber_block& block) {
+    std::string line = "fiber ";
+    const char* const name = static_cast<const activity&>(block).name;
+    line += name[0] != '\0' ? name : "(no name)";
+    const wait_reason* const reason = block.reason.load(std::memory_order_relaxed);
+    line.append(": ").append(reason != nullptr ? reason->text : "ready or running");
+    line.append(", started at ").append(block.site.file_name());
+    line.append(":").append(std::to_string(block.site.line()));
+    return line;
+}
+
+}  // namespace
+
+fiber_list::fiber_list(executor& home) : home_(home) {
+    registry& all = all_lists();
+    const std::lock_guard lock(all.mutex);
+    next_list_ = all.first;
+    if (all.first != nullptr) all.first->previous_list_ = this;
+    all.first = this;
+}
+
+fiber_list::~fiber_list() {
+    registry& all = all_lists();
+    const std::lock_guard lock(all.mutex);
+    (previous_list_ != nullptr ? previous_list_->next_list_ : all.first) = next_list_;
+    if (next_list_ != nullptr) next_list_->previous_list_ = previous_list_;
+}
+
+fiber_list& fiber_list::of(executor& home) {
+    residents* found = home.residents_.load(std::memory_order_acquire);
+    if (found == nullptr) {
+        auto made = std::make_unique<fiber_list>(home);
+        if (home.residents_.compare_exchange_strong(found, made.get(), std::memory_order_acq_rel))
+            found = made.release();
+    }
+    return static_cast<fiber_list&>(*found);
+}
+
+void fiber_list::add(fiber_block& block) noexcept {
+    const std::lock_guard lock(mutex_);
+    block.list = this;
+    block.listed_previous = nullptr;
+    block.listed_next = first_;
+    if (first_ != nullptr) first_->listed_previous = &block;
+    first_ = &block;
+}
+
+void fiber_list::remove(fiber_block& block) noexcept {
+    fiber_list& list = *block.list;
+    const std::lock_guard lock(list.mutex_);
+    (block.listed_previous != nullptr ? block.listed_previous->listed_next : list.first_) =
+        block.listed_next;
+    if (block.listed_next != nullptr) block.listed_next->listed_previous = block.listed_previous;
+    block.list = nullptr;
+}
+
+// Stop callbacks run meanwhile, and fibers end: so they are asked one by one, each held by a
+// reference, without the lock.
+void fiber_list::stop_all() noexcept {
+    stopping_.store(true, std::memory_order_relaxed);
+    std::vector<fiber_handle> asked;
+    {
+        const std::lock_guard lock(mutex_);
+        for (fiber_block* block = first_; block != nullptr; block = block->listed_next)
+            asked.emplace_back(*block);
+    }
+    for (const fiber_handle& one : asked)
+        if (fiber_block* const block = handle_access::block(one)) request_stop(*block);
+}
+
+void fiber_list::describe(const std::function<void(std::string_view)>& line) const {
+    std::vector<std::string> lines;
+    {
+        const std::lock_guard lock(mutex_);
+        for (const fiber_block* block = first_; block != nullptr; block = block->listed_next)
+            lines.push_back(describe_one(*block));
+    }
+    for (auto at = lines.rbegin(); at != lines.rend(); ++at) line(*at);  // the eldest first
+}
+
+void fiber_list::describe_all(const std::function<void(std::string_view)>& line) {
+    registry& all = all_lists();
+    const std::lock_guard lock(all.mutex);
+    for (const fiber_list* list = all.first; list != nullptr; list = list->next_list_)
+        list->describe(line);
+}
+
+void stop_all_fibers(executor& home) noexcept { fiber_list::of(home).stop_all(); }
+
+}  // namespace weft::inline v0::detail
+
+namespace weft::inline v0 {
+
+void dump(const std::function<void(std::string_view)>& sink) {
+    detail::fiber_list::describe_all(sink);
+}
+
+}  // namespace weft::inline v0

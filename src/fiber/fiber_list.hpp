@@ -1,0 +1,50 @@
+// fiber_list.hpp - the fibers of one executor that wait or have waited, for stopping and for dumps.
+//
+// One that ends before it ever waits is never listed, and costs nothing here.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <mutex>
+
+#include <weft/exec/worker.hpp>
+
+#include "fiber/fiber_block.hpp"
+
+namespace weft::inline v0::detail {
+
+/// Thread-safe.
+class fiber_list final : public residents {
+public:
+    explicit fiber_list(executor& home);
+    fiber_list(const fiber_list&) = delete;
+    fiber_list& operator=(const fiber_list&) = delete;
+    ~fiber_list() override;
+
+    /// The executor's, made at first use.
+    [[nodiscard]] static fiber_list& of(executor& home);
+
+    void add(fiber_block& block) noexcept;
+    static void remove(fiber_block& block) noexcept;
+
+    void stop_all() noexcept override;
+    void describe(const std::function<void(std::string_view)>& line) const override;
+    /// Whether those that start now are cancelled from the beginning.
+    [[nodiscard]] bool stopping() const noexcept {
+        return stopping_.load(std::memory_order_relaxed);
+    }
+
+    /// Those of all executors.
+    static void describe_all(const std::function<void(std::string_view)>& line);
+
+private:
+    executor& home_;
+    mutable std::mutex mutex_;
+    fiber_block* first_ = nullptr;
+    std::atomic<bool> stopping_ = false;
+    // Among all lists; guarded by the registry's mutex.
+    fiber_list* next_list_ = nullptr;
+    fiber_list* previous_list_ = nullptr;
+};
+
+}  // namespace weft::inline v0::detail

@@ -1,0 +1,393 @@
+// fiber_switch.cpp - a fiber stops, another goes on.
+//
+// A fiber that stops says what is to be done once it is off its stack (`after`), and asks its
+// worker what runs next. If that is a started fiber of the same kind it switches to it directly;
+// otherwise to the worker's own stack, where fiber_block::run() goes on:
+//
+//      A                      B                       worker's stack
+//      wait(): after = ...                            loop: r->run() ...
+//      pick() == B
+//      swap  ---------------> arrive(): after(A)
+//                             goes on
+//                             wait(): pick() == none
+//                             swap  ----------------> after(B); return what runs next
+//
+// After `after` has published a fiber, nothing of it is touched: another thread may be running it.
+// Everything here that switches is reached through call_switching (docs/switch.md), and what
+// follows a switch asks for its thread again.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <weft/base/assert.hpp>
+#include <weft/base/test_point.hpp>
+#include <weft/fiber/suspend.hpp>
+#include <weft/fiber/this_fiber.hpp>
+
+#include "context/switch.hpp"
+#include "coroutine/swapped_backend.hpp"
+#include "fiber/fiber_extras.hpp"
+#include "fiber/fiber_life.hpp"
+#include "fiber/fiber_worker.hpp"
+
+namespace weft::inline v0::detail {
+
+namespace {
+
+// --- arriving
+
+// Done for the one that left, by the fiber that goes on.
+[[gnu::always_inline]] inline void arrive() noexcept {
+    fiber_worker& worker = *fiber_worker::here();
+    if (worker.after == nullptr) return;
+    const after_function after = std::exchange(worker.after, nullptr);
+    if (runnable* const first = after(worker, *worker.left)) worker.exec.put_first(first);
+}
+
+// A fiber on a thread of its own stands in for its worker's thread.
+void adopt_thread(fiber_block& me) noexcept {
+    thread_block& thread = this_thread_block();
+    thread.runs_for = &me.on->exec;
+    thread.fibers = me.on;
+    thread.running = me.running;
+}
+
+// --- leaving
+
+[[gnu::always_inline]] inline context& worker_side(fiber_worker& worker, own_fiber&) noexcept {
+    return worker.home;
+}
+[[gnu::always_inline]] inline portable_context& worker_side(fiber_worker& worker,
+                                                            ucontext_fiber&) noexcept {
+    return worker.portable_home;
+}
+
+template <class Block>
+[[gnu::always_inline]] inline void leave_for(fiber_worker& worker, Block& me,
+                                             runnable* next) noexcept {
+    thread_block& thread = this_thread_block();
+    me.running = thread.running;
+    if (next != nullptr && next->kind == me.runnable::kind &&
+        static_cast<fiber_block*>(next)->started) [[likely]] {
+        auto& other = static_cast<Block&>(*next);
+        worker.current = &other;
+        thread.running = other.running;
+        swap_here(me.where, other.where);
+    } else {
+        worker.then = next;
+        swap_here(me.where, worker_side(worker, me));
+    }
+    arrive();
+}
+
+void leave_thread(fiber_worker& worker, thread_fiber& me, runnable* next) noexcept {
+    me.running = this_thread_block().running;
+    worker.then = next;
+    me.where->leave();
+    adopt_thread(me);
+}
+
+void leave_shared_stack(fiber_worker& worker, swapped_fiber& me, runnable* next) noexcept {
+    me.running = this_thread_block().running;
+    worker.then = next;
+    me.where->leave();
+}
+
+[[gnu::noinline]] void leave_otherwise(fiber_worker& worker, fiber_block& me,
+                                       runnable* next) noexcept {
+    switch (me.stack()) {
+        case stack_kind::ucontext:
+            return leave_for(worker, static_cast<ucontext_fiber&>(me), next);
+        case stack_kind::thread:
+            return leave_thread(worker, static_cast<thread_fiber&>(me), next);
+        case stack_kind::swapped:
+            return leave_shared_stack(worker, static_cast<swapped_fiber&>(me), next);
+        case stack_kind::own:
+            break;
+    }
+}
+
+constexpr auto own_kind = static_cast<std::uint8_t>(stack_kind::own);
+
+[[gnu::always_inline]] inline void leave(fiber_worker& worker, fiber_block& me,
+                                         runnable* next) noexcept {
+    if (me.runnable::kind == own_kind) [[likely]]
+        leave_for(worker, static_cast<own_fiber&>(me), next);
+    else
+        leave_otherwise(worker, me, next);
+}
+
+// The request of a swapped fiber goes where it can be read once the stack has gone away.
+template <class Request>
+[[gnu::noinline]] Request* keep_request(fiber_worker& worker, const Request& request,
+                                        Request& kept) noexcept {
+    kept = request;
+    kept.relocate(worker.scratch, request.callable);
+    kept.callable = worker.scratch;
+    return &kept;
+}
+
+constexpr auto swapped_kind = static_cast<std::uint8_t>(stack_kind::swapped);
+
+// --- what is done for the one that left
+
+[[gnu::always_inline]] inline void list(fiber_block& left) noexcept {
+    if (left.list == nullptr) [[unlikely]]
+        fiber_list::of(*left.home).add(left);
+}
+
+// Sets the word to waiting. False: the fiber is cancelled already, and claimed for that.
+//
+// With other threads about: they set the cancelled bit, then look at the word; here the word is
+// set, then the bit looked at. Both are seq_cst, so one of the two sees the other.
+[[gnu::always_inline]] inline bool begin_wait(fiber_worker& worker, fiber_block& left,
+                                              const wait_request& request) noexcept {
+    const std::uint32_t epoch =
+        (left.word.load(std::memory_order_relaxed) & ~waiter::state_mask) + waiter::epoch_step;
+    left.closed = worker.exec.closed;
+    if (!request.reason->cancellable) {
+        const auto state =
+            request.deadline == no_deadline ? waiter::waiting_firm : waiter::waiting_deaf;
+        left.word.store(epoch | state, std::memory_order_release);
+        return true;
+    }
+    if (left.closed)
+        left.word.store(epoch | waiter::waiting, std::memory_order_relaxed);
+    else
+        left.word.exchange(epoch | waiter::waiting, std::memory_order_seq_cst);
+    WEFT_TEST_POINT("wait: the word says waiting");
+    return !left.is_cancelled() || !left.waiter::claim(wait_outcome::cancelled);
+}
+
+runnable* after_wait(fiber_worker& worker, fiber_block& left) noexcept {
+    const auto& request = static_cast<const wait_request&>(*worker.leaving);
+    list(left);
+    if (!begin_wait(worker, left, request)) return left.resume_as;
+    if (!request.call(request.callable, left) && left.waiter::claim()) return left.resume_as;
+    return nullptr;
+}
+
+runnable* after_suspend(fiber_worker& worker, fiber_block& left) noexcept {
+    const auto& request = static_cast<const suspend_request&>(*worker.leaving);
+    list(left);
+    return request.call(request.callable, &left);
+}
+
+runnable* after_yield(fiber_worker& worker, fiber_block& left) noexcept {
+    list(left);
+    worker.exec.home.post(left.resume_as);
+    return nullptr;
+}
+
+}  // namespace
+
+// --- the verbs
+
+// The last hook's part: see hooks.cpp.
+runnable* publish_left(fiber_worker& worker, fiber_block& left, runnable* resumed_by) noexcept {
+    left.resume_as = resumed_by;
+    const departure* const what = left.extras->leaving.what;
+    if (left.extras->leaving.waits) {
+        const auto& request = static_cast<const wait_request&>(*what);
+        if (!begin_wait(worker, left, request)) return resumed_by;
+        if (!request.call(request.callable, left) && left.waiter::claim()) return resumed_by;
+        return nullptr;
+    }
+    const auto& request = static_cast<const suspend_request&>(*what);
+    return request.call(request.callable, resumed_by);
+}
+
+void leave_with(after_function after, bool directly) noexcept {
+    fiber_worker& worker = *fiber_worker::here();
+    fiber_block& me = *worker.current;
+    worker.after = after;
+    worker.left = &me;
+    leave(worker, me, directly ? worker.exec.pick() : nullptr);
+}
+
+departure* keep_if_swapped(fiber_worker& worker, fiber_block& me, departure* what,
+                           bool waits) noexcept {
+    if (me.runnable::kind != swapped_kind) return what;
+    if (waits)
+        return keep_request(worker, static_cast<const wait_request&>(*what), worker.kept_wait);
+    return keep_request(worker, static_cast<const suspend_request&>(*what), worker.kept_suspend);
+}
+
+void wait_function(void* argument, void*) {
+    auto& request = *static_cast<wait_request*>(argument);
+    fiber_worker* const worker = fiber_worker::here();
+    if (worker == nullptr || worker->current == nullptr) [[unlikely]]
+        return wait_in_thread(request);
+    fiber_block& me = *worker->current;
+    bool hooked = false;
+    if (me.attention.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+        if (!may_wait(me, request)) return;
+        hooked = (me.attention.load(std::memory_order_relaxed) & hook_bit) != 0;
+    }
+    me.reason.store(request.reason, std::memory_order_relaxed);
+    if (hooked) [[unlikely]] {
+        leave_through_hooks(me, request, true);
+    } else {
+        begin_deadline(*worker, me, request);
+        worker->after = &after_wait;
+        worker->left = &me;
+        worker->leaving = &request;
+        if (me.runnable::kind == swapped_kind) [[unlikely]]
+            worker->leaving = keep_request(*worker, request, worker->kept_wait);
+        leave(*worker, me, worker->exec.pick());
+        end_wait(me, request);
+    }
+    me.reason.store(nullptr, std::memory_order_relaxed);
+}
+
+void suspend_function(void* argument, void*) {
+    auto& request = *static_cast<suspend_request*>(argument);
+    fiber_worker* const worker = fiber_worker::here();
+    WEFT_ASSERT(worker != nullptr && worker->current != nullptr,
+                "suspend: called outside any fiber");
+    static constexpr wait_reason reason{"suspended"};
+    fiber_block& me = *worker->current;
+    if (me.attention.load(std::memory_order_relaxed) != 0) [[unlikely]]
+        refuse_in_no_suspend(me);
+    me.reason.store(&reason, std::memory_order_relaxed);
+    if ((me.attention.load(std::memory_order_relaxed) & hook_bit) != 0) [[unlikely]] {
+        leave_through_hooks(me, request, false);
+    } else {
+        worker->after = &after_suspend;
+        worker->left = &me;
+        worker->leaving = &request;
+        if (me.runnable::kind == swapped_kind) [[unlikely]]
+            worker->leaving = keep_request(*worker, request, worker->kept_suspend);
+        leave(*worker, me, nullptr);
+    }
+    me.reason.store(nullptr, std::memory_order_relaxed);
+}
+
+// On a loop the fiber may queue itself before it has left: nobody else takes from that queue.
+void yield_function(void*, void*) {
+    fiber_worker* const worker = fiber_worker::here();
+    WEFT_ASSERT(worker != nullptr && worker->current != nullptr, "yield: called outside any fiber");
+    fiber_block& me = *worker->current;
+    if (me.attention.load(std::memory_order_relaxed) > cancelled_bit) [[unlikely]]
+        return yield_through_hooks(me);
+    if (!worker->exec.local) [[unlikely]] {
+        worker->after = &after_yield;
+        worker->left = &me;
+        return leave(*worker, me, worker->exec.pick());
+    }
+    runnable* const next = worker->exec.pick();
+    if (next == nullptr && worker->exec.ticks != 0) return;  // 0: perhaps the loop is stepped
+    list(me);
+    worker->exec.ready.push(me.resume_as);
+    leave(*worker, me, next);
+}
+
+// --- entering, from the worker's own stack
+
+namespace {
+
+void enter_function(void* block, void* side) {
+    auto& me = *static_cast<fiber_block*>(block);
+    auto& worker = *static_cast<fiber_worker*>(side);
+    switch (me.stack()) {
+        case stack_kind::own:
+            swap_here(worker.home, static_cast<own_fiber&>(me).where);
+            break;
+        case stack_kind::ucontext:
+            swap_here(worker.portable_home, static_cast<ucontext_fiber&>(me).where);
+            break;
+        case stack_kind::thread:
+            static_cast<thread_fiber&>(me).where->enter();
+            break;
+        case stack_kind::swapped:
+            static_cast<swapped_fiber&>(me).where->enter();
+            break;
+    }
+}
+
+}  // namespace
+
+runnable* run_on(fiber_worker& worker, fiber_block& block) noexcept {
+    if (!block.started && !prepare(worker, block)) return nullptr;
+    thread_block& thread = this_thread_block();
+    worker.outside = thread.running;
+    worker.current = &block;
+    block.on = &worker;
+    thread.running = block.running;
+    call_switching(&enter_function, &block, &worker);
+    thread.running = worker.outside;
+    worker.current = nullptr;
+    runnable* const then = std::exchange(worker.then, nullptr);
+    if (worker.after != nullptr) {
+        const after_function after = std::exchange(worker.after, nullptr);
+        if (runnable* const first = after(worker, *worker.left)) {
+            if (then != nullptr) worker.exec.put_first(then);
+            return first;
+        }
+    }
+    return then;
+}
+
+// --- the ends of a fiber's life on its stack
+
+namespace {
+
+// Jumps away from a stack that is not needed any more.
+template <class Block>
+[[noreturn, gnu::always_inline]] inline void depart(Block& me) noexcept {
+    fiber_worker& worker = *fiber_worker::here();
+    worker.after = &after_end;
+    worker.left = &me;
+    runnable* const next = std::exchange(worker.then, nullptr);
+    if (next != nullptr && next->kind == me.runnable::kind &&
+        static_cast<fiber_block*>(next)->started) {
+        auto& other = static_cast<Block&>(*next);
+        worker.current = &other;
+        this_thread_block().running = other.running;
+        jump_from_here(other.where);
+    }
+    worker.then = next;
+    jump_from_here(worker_side(worker, me));
+}
+
+}  // namespace
+
+// Left by a jump: not instrumented (see context/annotate.hpp).
+WEFT_NO_SANITIZE void own_entry(void* block) {
+    auto* me = static_cast<fiber_block*>(block);
+    do live(*me);
+    while ((me = successor_of(*me)) != nullptr);
+    depart(static_cast<own_fiber&>(*fiber_worker::here()->current));
+}
+
+WEFT_NO_SANITIZE void ucontext_entry(void* block) {
+    auto* me = static_cast<fiber_block*>(block);
+    do live(*me);
+    while ((me = successor_of(*me)) != nullptr);
+    depart(static_cast<ucontext_fiber&>(*fiber_worker::here()->current));
+}
+
+// The back end hands over when this returns.
+void thread_entry(void* block) {
+    auto& me = *static_cast<fiber_block*>(block);
+    adopt_thread(me);
+    live(me);
+    fiber_worker& worker = *fiber_worker::here();
+    worker.after = &after_end;
+    worker.left = &me;
+}
+
+WEFT_NO_SANITIZE void swapped_entry(void* block) {
+    auto& me = static_cast<swapped_fiber&>(*static_cast<fiber_block*>(block));
+    live(me);
+    fiber_worker& worker = *fiber_worker::here();
+    worker.after = &after_end;
+    worker.left = &me;
+    me.where->finish();
+}
+
+// First on its stack.
+[[gnu::noinline]] void live(fiber_block& me) {
+    arrive();
+    live_on(me);
+}
+
+}  // namespace weft::inline v0::detail

@@ -1,0 +1,111 @@
+// fiber_worker.hpp - a worker, as the fibers on it see it: who runs, where its own stack waits,
+// what is to be done for the one that left.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include <weft/coroutine/shared_stack.hpp>
+#include <weft/coroutine/thread_cache.hpp>
+#include <weft/exec/worker.hpp>
+#include <weft/fiber/suspend.hpp>
+#include <weft/stack/stack_cache.hpp>
+
+#include "base/thread_block.hpp"
+#include "fiber/block_depot.hpp"
+#include "fiber/fiber_block.hpp"
+#include "fiber/fiber_list.hpp"
+
+namespace weft::inline v0::detail {
+
+class fiber_attachment;
+
+/// Called off the stack of the one that left, with what it left behind. Returns what must run next,
+/// or nullptr.
+using after_function = runnable* (*)(fiber_worker& worker, fiber_block& left) noexcept;
+
+struct fiber_worker {
+    fiber_worker(worker& w, stack_source& s, fiber_attachment* attached) noexcept
+        : exec(w), stacks(s), attachment(attached) {}
+
+    /// The calling thread's; nullptr if it runs no fiber's executor.
+    [[gnu::always_inline]] static fiber_worker* here() noexcept {
+        return this_thread_block().fibers;
+    }
+
+    worker& exec;
+    fiber_block* current = nullptr;
+    after_function after = nullptr;  // for the one that left last
+    fiber_block* left = nullptr;
+    const departure* leaving = nullptr;  // what it asked for: a request of suspend.hpp
+    runnable* then = nullptr;            // what the worker's own stack goes on with
+    activity* outside = nullptr;         // what ran on the thread before any fiber of this worker
+    context home;                        // the worker's own stack, while a fiber of kind own runs
+    portable_context portable_home;
+    stack_source& stacks;
+    fiber_attachment* attachment;  // nullptr: of an executor that has no workers
+    runnable* starving = nullptr;  // fibers for which there was no stack, the last first
+    std::size_t stacks_out = 0;    // lent to fibers that started here
+    std::uint32_t colours = 0;
+    std::uint32_t due_countdown = 64;
+    time_point slice_began{};
+    fiber_block* slice_of = nullptr;
+    alignas(16) std::byte scratch[departure::scratch_size];
+    // A copy of the request of a swapped fiber, whose own lies on a stack that goes away.
+    wait_request kept_wait{};
+    suspend_request kept_suspend{};
+};
+
+/// Lets a fiber wait in place of the thread, for a loop that runs inside that fiber.
+class fiber_driver final : public driver {
+public:
+    void wait(std::chrono::nanoseconds limit) noexcept override;
+    void wake() noexcept override;
+    void give_back() noexcept override { lent_ = false; }
+
+private:
+    friend class fiber_attachment;
+    std::mutex mutex_;
+    waiter* sleeper_ = nullptr;
+    bool woken_ = false;
+    bool lent_ = false;  // the worker alone
+};
+
+/// What a worker of ours owns for its fibers.
+class fiber_attachment final : public worker_attachment {
+public:
+    explicit fiber_attachment(worker& w) : side(w, stacks, this) {}
+    fiber_attachment(const fiber_attachment&) = delete;
+    fiber_attachment& operator=(const fiber_attachment&) = delete;
+    ~fiber_attachment() override = default;
+
+    [[nodiscard]] driver* driver_of_running_fiber() override;
+    [[nodiscard]] shared_stack& shared();
+    [[nodiscard]] thread_cache& threads();
+
+    stack_cache stacks;
+    block_cache blocks;
+    fiber_worker side;
+
+private:
+    std::optional<shared_stack> shared_;
+    std::optional<thread_cache> threads_;
+    std::vector<std::unique_ptr<fiber_driver>> drivers_;
+};
+
+/// What a plain thread waits on.
+class thread_waiter final : public waiter {
+public:
+    thread_waiter() noexcept : waiter(who::thread) {}
+    void sleep_until_claimed(time_point deadline, clock_source& clock) noexcept;
+    void wake_thread() noexcept;
+
+private:
+    std::atomic<std::uint32_t> woken_ = 0;
+};
+
+}  // namespace weft::inline v0::detail

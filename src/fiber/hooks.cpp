@@ -1,0 +1,164 @@
+// hooks.cpp - the chain of suspend hooks of a fiber.
+//
+// Leaving goes down the chain on the fiber (suspend), and once more off its stack (suspended):
+//
+//   fiber:   top->suspend() -> ... -> last->suspend() -> leaves
+//   worker:  top->suspended(fiber) -> ... -> last->suspended(r) -> publishes r
+//   fiber:   comes back through the same suspend() calls, the last first
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <weft/base/assert.hpp>
+#include <weft/fiber/suspend_hook.hpp>
+#include <weft/fiber/this_fiber.hpp>
+
+#include "fiber/fiber_extras.hpp"
+#include "fiber/fiber_life.hpp"
+
+namespace weft::inline v0 {
+
+struct hook_access {
+    static suspend_hook*& below(suspend_hook& hook) noexcept { return hook.below_; }
+};
+
+namespace detail {
+
+namespace {
+
+fiber_block& running_fiber(const char* call) noexcept {
+    fiber_worker* const worker = fiber_worker::here();
+    if (worker == nullptr || worker->current == nullptr) fail("called outside any fiber", call);
+    return *worker->current;
+}
+
+void set_bit(fiber_block& me, std::uint8_t bit, bool on) noexcept {
+    if (on)
+        me.attention.fetch_or(bit, std::memory_order_relaxed);
+    else
+        me.attention.fetch_and(static_cast<std::uint8_t>(~bit), std::memory_order_relaxed);
+}
+
+void use_hooks_from(fiber_block& me, suspend_hook* hook) noexcept {
+    me.extras->hook = hook;
+    set_bit(me, hook_bit, hook != nullptr);
+}
+
+// While it runs, the hooks below it are those that count. Unless somebody set others meanwhile, it
+// counts again afterwards.
+void call_suspend(fiber_block& me, suspend_hook& hook) {
+    fiber_extras& extras = *me.extras;
+    const unsigned changes = extras.hook_changes;
+    suspend_hook* const before = extras.hook;
+    use_hooks_from(me, hook_access::below(hook));
+    hook.suspend();
+    if (extras.hook_changes == changes) use_hooks_from(me, before);
+}
+
+// Off the fiber's stack.
+runnable* after_hooks(fiber_worker& worker, fiber_block& left) noexcept {
+    if (left.list == nullptr) fiber_list::of(*left.home).add(left);
+    suspend_hook* const top = left.extras->leaving.top;
+    return top != nullptr ? top->suspended(&left) : publish_left(worker, left, &left);
+}
+
+}  // namespace
+
+// A hook may wait before it lets the fiber leave: that is another departure, inside this one.
+void leave_through_hooks(fiber_block& me, departure& what, bool waits) {
+    fiber_extras& extras = *me.extras;
+    const fiber_extras::leaving_state around =
+        std::exchange(extras.leaving, {.top = extras.hook, .what = &what, .waits = waits});
+    call_suspend(me, *extras.hook);
+    extras.leaving = around;
+}
+
+namespace {
+
+// Below the last hook. What the wait came to is noted at once: hooks may wait on the way back.
+void suspend_below(fiber_block& me) {
+    fiber_worker& worker = *fiber_worker::here();
+    fiber_extras::leaving_state& leaving = me.extras->leaving;
+    WEFT_ASSERT(leaving.what != nullptr, "suspend_hook::suspend: called by somebody else");
+    departure* const original = leaving.what;
+    const bool waits = leaving.waits;
+    if (waits) begin_deadline(worker, me, static_cast<const wait_request&>(*original));
+    leaving.what = keep_if_swapped(worker, me, original, waits);
+    leave_with(&after_hooks, waits);
+    me.resume_as = &me;
+    if (waits) end_wait(me, static_cast<wait_request&>(*original));
+}
+
+}  // namespace
+
+// A yield with hooks is a suspend whose callback queues the fiber.
+void yield_through_hooks(fiber_block& me) {
+    refuse_in_no_suspend(me);
+    executor* const home = me.home;
+    suspend([home](runnable* r) noexcept -> runnable* {
+        home->post(r);
+        return nullptr;
+    });
+}
+
+void finish_hooks(fiber_block& me) noexcept {
+    if (me.extras == nullptr) return;
+    suspend_hook* hook = std::exchange(me.extras->top_hook, nullptr);
+    use_hooks_from(me, nullptr);
+    while (hook != nullptr) {
+        suspend_hook* const next = std::exchange(hook_access::below(*hook), nullptr);
+        hook->finish();
+        hook = next;
+    }
+}
+
+}  // namespace detail
+
+void suspend_hook::suspend() {
+    detail::fiber_block& me = detail::running_fiber("suspend_hook::suspend");
+    if (below_ != nullptr)
+        detail::call_suspend(me, *below_);
+    else
+        detail::suspend_below(me);
+}
+
+runnable* suspend_hook::suspended(runnable* r) noexcept {
+    if (below_ != nullptr) return below_->suspended(r);
+    detail::fiber_worker& worker = *detail::fiber_worker::here();
+    return detail::publish_left(worker, *worker.left, r);
+}
+
+namespace this_fiber {
+
+suspend_hook* get_suspend_hook() noexcept {
+    const detail::fiber_block& me = detail::running_fiber("get_suspend_hook");
+    return me.extras != nullptr ? me.extras->top_hook : nullptr;
+}
+
+suspend_hook* set_suspend_hook(suspend_hook* hook) {
+    detail::fiber_block& me = detail::running_fiber("set_suspend_hook");
+    detail::fiber_extras& extras = detail::extras_of(me);
+    suspend_hook* const before = extras.top_hook;
+    bool known = hook == nullptr;
+    for (suspend_hook* one = before; one != nullptr && !known; one = hook_access::below(*one))
+        known = one == hook;
+    ++extras.hook_changes;
+    if (known) {
+        suspend_hook* removed = before;
+        extras.top_hook = hook;
+        detail::use_hooks_from(me, hook);
+        while (removed != hook) {
+            suspend_hook* const next = std::exchange(hook_access::below(*removed), nullptr);
+            removed->finish();
+            removed = next;
+        }
+        return before;
+    }
+    WEFT_ASSERT(hook_access::below(*hook) == nullptr, "set_suspend_hook: it is in another chain");
+    hook_access::below(*hook) = before;
+    extras.top_hook = hook;
+    detail::use_hooks_from(me, hook);
+    hook->start();
+    return before;
+}
+
+}  // namespace this_fiber
+}  // namespace weft::inline v0

@@ -1,0 +1,181 @@
+// this_fiber.cpp - sleep, park, moving to another executor, and who a fiber is.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <weft/fiber/this_fiber.hpp>
+
+#include <weft/base/assert.hpp>
+#include <weft/base/test_point.hpp>
+#include <weft/fiber/suspend.hpp>
+
+#include "fiber/fiber_life.hpp"
+#include "fiber/fiber_list.hpp"
+#include "fiber/fiber_worker.hpp"
+
+namespace weft::inline v0 {
+
+using detail::fiber_block;
+using detail::fiber_worker;
+
+namespace {
+
+fiber_block* running() noexcept {
+    fiber_worker* const worker = fiber_worker::here();
+    return worker != nullptr ? worker->current : nullptr;
+}
+
+fiber_block& running(const char* message) noexcept {
+    fiber_block* const block = running();
+    WEFT_ASSERT(block != nullptr, message);
+    return *block;
+}
+
+std::unexpected<std::error_code> error(std::errc code) {
+    return std::unexpected(std::make_error_code(code));
+}
+
+}  // namespace
+
+// --- sleeping
+
+namespace detail {
+
+time_point now_for_sleep() noexcept {
+    fiber_block* const block = running();
+    return (block != nullptr ? block->home->clock() : steady_clock_source()).now();
+}
+
+std::expected<void, std::error_code> sleep(time_point deadline) {
+    static constexpr wait_reason reason{"sleeps"};
+    fiber_block* const me = running();
+    if (me != nullptr && me->is_cancelled()) return error(std::errc::operation_canceled);
+    if (deadline <= now_for_sleep()) return {};
+    const wait_outcome outcome = wait(reason, deadline, [](waiter&) noexcept { return true; });
+    if (outcome == wait_outcome::cancelled) return error(std::errc::operation_canceled);
+    return {};
+}
+
+}  // namespace detail
+
+// --- park and unpark
+
+// The permit: none, given, or "somebody waits for it".
+//
+//   park                                          unpark
+//   given? take it                                exchange with given       (seq_cst)
+//   publish: CAS none -> awaited  (seq_cst)       was it awaited? claim the fiber, wake it
+//   woken by the event: take it
+//
+// One read-modify-write on each side, of the same word: either unpark sees that it is awaited, or
+// the CAS fails because it is given.
+namespace {
+enum permit : std::uint8_t { none, given, awaited };
+}
+
+std::expected<void, std::error_code> park() { return park_until(no_deadline); }
+
+std::expected<void, std::error_code> park_until(time_point deadline) {
+    static constexpr wait_reason reason{"is parked"};
+    fiber_block& me = running("park: called outside any fiber");
+    std::uint8_t held = given;
+    if (me.permit.load(std::memory_order_relaxed) == given &&
+        me.permit.compare_exchange_strong(held, none, std::memory_order_acquire))
+        return {};
+    const wait_outcome outcome = wait(reason, deadline, [permit = &me.permit](waiter&) noexcept {
+        std::uint8_t expected = none;
+        return permit->compare_exchange_strong(expected, awaited, std::memory_order_seq_cst);
+    });
+    if (outcome == wait_outcome::event) {
+        me.permit.exchange(none, std::memory_order_acquire);
+        return {};
+    }
+    held = awaited;  // a permit that came meanwhile stays
+    me.permit.compare_exchange_strong(held, none, std::memory_order_relaxed);
+    return error(outcome == wait_outcome::timed_out ? std::errc::timed_out
+                                                    : std::errc::operation_canceled);
+}
+
+void unpark(const fiber_handle& fiber) noexcept {
+    fiber_block* const block = detail::handle_access::block(fiber);
+    if (block == nullptr) return;
+    if (block->permit.exchange(given, std::memory_order_seq_cst) != awaited) return;
+    WEFT_TEST_POINT("unpark: the permit is given");
+    if (block->waiter::claim()) block->wake();
+}
+
+// --- handles
+
+fiber_handle::fiber_handle(detail::fiber_block& block) noexcept : block_(&block) {
+    detail::add_reference(block);
+}
+
+fiber_handle::fiber_handle(const fiber_handle& other) noexcept : block_(other.block_) {
+    if (block_ != nullptr) detail::add_reference(*block_);
+}
+
+fiber_handle::~fiber_handle() {
+    if (block_ != nullptr) detail::release(block_);
+}
+
+// --- moving
+
+void switch_to(executor& there) {
+    fiber_block& me = running("switch_to: called outside any fiber");
+    executor& here = *me.home;
+    if (&here == &there) return;
+    WEFT_ASSERT(!me.pinned, "switch_to: the fiber is pinned");
+    WEFT_ASSERT(
+        me.stack() == stack_kind::own || me.stack() == stack_kind::ucontext,
+        "switch_to: a swapped fiber, or one on a thread of its own, stays where it started");
+    there.add_work(1);
+    suspend([&me, &here, &there](runnable* r) noexcept -> runnable* {
+        detail::fiber_list::remove(me);
+        --fiber_worker::here()->stacks_out;
+        me.home = &there;
+        detail::fiber_list::of(there).add(me);
+        there.post(r);
+        here.add_work(-1);
+        return nullptr;
+    });
+    ++fiber_worker::here()->stacks_out;
+}
+
+// --- a fair share
+
+void yield_if_due() {
+    fiber_worker* const worker = fiber_worker::here();
+    WEFT_ASSERT(worker != nullptr && worker->current != nullptr,
+                "yield_if_due: called outside any fiber");
+    if (--worker->due_countdown != 0) [[likely]]
+        return;
+    worker->due_countdown = 64;
+    const time_point now = worker->exec.home.clock().now();
+    if (worker->slice_of != worker->current) {
+        worker->slice_of = worker->current;
+        worker->slice_began = now;
+    } else if (worker->exec.home.slice_is_over(now - worker->slice_began)) {
+        worker->slice_of = nullptr;
+        yield();
+    }
+}
+
+// --- who
+
+namespace this_fiber {
+
+fiber_id get_id() noexcept { return fiber_id(running()); }
+
+std::string_view name() noexcept {
+    const fiber_block* const block = running();
+    return block != nullptr ? static_cast<const detail::activity*>(block)->name : "";
+}
+
+weft::executor& executor() noexcept {
+    return *running("this_fiber::executor: called outside any fiber").home;
+}
+
+fiber_handle handle() noexcept {
+    return fiber_handle(running("this_fiber::handle: called outside any fiber"));
+}
+
+}  // namespace this_fiber
+}  // namespace weft::inline v0

@@ -1,0 +1,141 @@
+// waiting.cpp - the slow sides of a wait: deadlines, plain threads, the wake itself.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <cstddef>
+
+#include <weft/base/assert.hpp>
+
+#include "base/futex.hpp"
+#include "fiber/fiber_extras.hpp"
+#include "fiber/fiber_life.hpp"
+
+namespace weft::inline v0 {
+
+void waiter::wake() noexcept {
+    if (what == who::thread) return static_cast<detail::thread_waiter&>(*this).wake_thread();
+    auto& woken = static_cast<detail::fiber_block&>(*this);
+    detail::worker* const here = detail::this_thread_block().runs_for;
+    if (here != nullptr && &here->home == woken.home && here->local)
+        here->wake(woken.resume_as);
+    else
+        woken.home->post(woken.resume_as);
+}
+
+namespace detail {
+
+void refuse_in_no_suspend(const fiber_block& me) noexcept {
+    if ((me.attention.load(std::memory_order_relaxed) & no_suspend_bit) != 0)
+        fail("no_suspend: something inside suspends", me.extras->no_suspend);
+}
+
+bool may_wait(fiber_block& me, wait_request& request) noexcept {
+    refuse_in_no_suspend(me);
+    if (!request.reason->cancellable || !me.is_cancelled()) return true;
+    request.outcome = wait_outcome::cancelled;
+    return false;
+}
+
+void arm(fiber_worker& worker, fiber_block& me, time_point deadline) noexcept {
+    WEFT_ASSERT(worker.exec.timers != nullptr,
+                "wait: a deadline on an executor that has no timers");
+    worker.exec.timers->arm(me.timer, deadline);
+}
+
+// With the timer queue's lock held: whoever disarms waits for that, so the block is still there.
+runnable* fire_timer(timer_node& node) noexcept {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winvalid-offsetof"
+    auto& block = *reinterpret_cast<fiber_block*>(reinterpret_cast<std::byte*>(&node) -
+                                                  offsetof(fiber_block, timer));
+#pragma GCC diagnostic pop
+    return block.waiter::claim(wait_outcome::timed_out) ? block.resume_as : nullptr;
+}
+
+// --- plain threads
+
+void thread_waiter::sleep_until_claimed(time_point deadline, clock_source& clock) noexcept {
+    while (woken_.load(std::memory_order_acquire) == 0) {
+        if (deadline == no_deadline) {
+            futex_wait(woken_, 0);
+            continue;
+        }
+        const time_point now = clock.now();
+        if (now >= deadline && waiter::claim(wait_outcome::timed_out)) return;
+        // The event has claimed it if not: its wake is on the way.
+        futex_wait_for(woken_, 0,
+                       now < deadline ? deadline - now : std::chrono::nanoseconds::max());
+    }
+}
+
+// The waiter may be gone after the store: its address is only a key.
+void thread_waiter::wake_thread() noexcept {
+    std::atomic<std::uint32_t>* const key = &woken_;
+    key->store(1, std::memory_order_release);
+    futex_wake_one(key);
+}
+
+void wait_in_thread(wait_request& request) noexcept {
+    thread_waiter me;
+    me.word.store(waiter::waiting, std::memory_order_relaxed);
+    if (!request.call(request.callable, me) && me.waiter::claim()) {
+        request.outcome = wait_outcome::event;
+        return;
+    }
+    me.sleep_until_claimed(request.deadline, steady_clock_source());
+    request.outcome =
+        static_cast<wait_outcome>(me.word.load(std::memory_order_acquire) & waiter::state_mask);
+}
+
+// --- a loop inside a fiber
+
+void fiber_driver::wait(std::chrono::nanoseconds limit) noexcept {
+    static constexpr wait_reason reason{"runs a loop that is idle", false};
+    time_point deadline = no_deadline;
+    if (limit != std::chrono::nanoseconds::max())
+        deadline = deadline_after(this_fiber::executor().clock().now(), limit);
+    weft::wait(reason, deadline, [this](waiter& me) noexcept {
+        const std::lock_guard lock(mutex_);
+        if (woken_) return false;
+        sleeper_ = &me;
+        return true;
+    });
+    const std::lock_guard lock(mutex_);
+    sleeper_ = nullptr;
+    woken_ = false;
+}
+
+void fiber_driver::wake() noexcept {
+    waiter* woken = nullptr;
+    {
+        const std::lock_guard lock(mutex_);
+        woken_ = true;
+        if (sleeper_ != nullptr && sleeper_->claim()) woken = sleeper_;
+        sleeper_ = nullptr;
+    }
+    if (woken != nullptr) woken->wake();
+}
+
+driver* fiber_attachment::driver_of_running_fiber() {
+    if (side.current == nullptr) return nullptr;
+    for (const auto& one : drivers_)
+        if (!one->lent_) {
+            one->lent_ = true;
+            return one.get();
+        }
+    drivers_.push_back(std::make_unique<fiber_driver>());
+    drivers_.back()->lent_ = true;
+    return drivers_.back().get();
+}
+
+shared_stack& fiber_attachment::shared() {
+    if (!shared_) shared_.emplace();
+    return *shared_;
+}
+
+thread_cache& fiber_attachment::threads() {
+    if (!threads_) threads_.emplace();
+    return *threads_;
+}
+
+}  // namespace detail
+}  // namespace weft::inline v0
