@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <thread>
 #include <utility>
 
 #include <weft/base/assert.hpp>
@@ -87,6 +88,7 @@ loop::~loop() {
         std::fputs(left.text().c_str(), stderr);
         detail::fail("loop: destroyed while somebody in it waits for what cannot come");
     }
+    while (posters_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
     worker_.attachment.reset();
 }
 
@@ -247,9 +249,13 @@ void loop::defer(runnable* r) {
         WEFT_ASSERT(is_here() || !running_.load(std::memory_order_relaxed),
                     "loop: posted to from another thread, and external_wakes is false");
         worker_.ready.push(r);
-    } else if (inbox_.push(r)) {
-        wake_driver();
+        return;
     }
+    // What it posts may be the last thing that this loop runs; ~loop waits for the poster to be
+    // gone.
+    posters_.fetch_add(1, std::memory_order_relaxed);
+    if (inbox_.push(r)) wake_driver();
+    posters_.fetch_sub(1, std::memory_order_release);
 }
 
 void loop::wake_driver() noexcept { driver_.load(std::memory_order_acquire)->wake(); }

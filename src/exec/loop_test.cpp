@@ -281,9 +281,8 @@ WEFT_TEST("timer queue: fires in the order of deadlines, never early") {
     CHECK(timers.earliest() == start);
     std::vector<std::ptrdiff_t> order;
     for (int now = 0; now < 100; ++now) {
-        timers.expire(start + std::chrono::milliseconds(now), [&](runnable* r) {
-            order.push_back(static_cast<bell*>(r) - bells.data());
-        });
+        timers.expire(start + std::chrono::milliseconds(now),
+                      [&](runnable* r) { order.push_back(static_cast<bell*>(r) - bells.data()); });
         CHECK(order.size() == static_cast<std::size_t>(now) + 1);
     }
     CHECK(std::ranges::is_sorted(order));

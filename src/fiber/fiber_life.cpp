@@ -153,7 +153,8 @@ executor& current_executor(const char* call) noexcept {
 fiber_extras& extras_of(fiber_block& block) {
     if (block.extras == nullptr) {
         auto* const made = new fiber_extras;
-        const block_lock lock(block);  // request_stop() may look at it
+        const block_lock lock(block);  // request_stop() may look at it, or have been here before
+        if (block.is_cancelled()) made->reason = cancel_reason::requested;
         block.extras = made;
     }
     return *block.extras;

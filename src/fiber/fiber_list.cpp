@@ -33,8 +33,10 @@ std::string describe_one(const fiber_block& block) {
     line += name[0] != '\0' ? name : "(no name)";
     const wait_reason* const reason = block.reason.load(std::memory_order_relaxed);
     line.append(": ").append(reason != nullptr ? reason->text : "ready or running");
-    line.append(", started at ").append(block.site.file_name());
-    line.append(":").append(std::to_string(block.site.line()));
+    if (block.site.line() != 0) {
+        line.append(", started at ").append(block.site.file_name());
+        line.append(":").append(std::to_string(block.site.line()));
+    }
     return line;
 }
 

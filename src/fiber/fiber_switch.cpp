@@ -195,12 +195,17 @@ runnable* publish_left(fiber_worker& worker, fiber_block& left, runnable* resume
     return request.call(request.callable, resumed_by);
 }
 
-void leave_with(after_function after, bool directly) noexcept {
+void leave_with(after_function after, const wait_request* waits) noexcept {
     fiber_worker& worker = *fiber_worker::here();
     fiber_block& me = *worker.current;
+    runnable* next = nullptr;
+    if (waits != nullptr) {
+        next = worker.exec.pick();
+        begin_deadline(worker, me, *waits);
+    }
     worker.after = after;
     worker.left = &me;
-    leave(worker, me, directly ? worker.exec.pick() : nullptr);
+    leave(worker, me, next);
 }
 
 departure* keep_if_swapped(fiber_worker& worker, fiber_block& me, departure* what,
@@ -226,13 +231,15 @@ void wait_function(void* argument, void*) {
     if (hooked) [[unlikely]] {
         leave_through_hooks(me, request, true);
     } else {
+        // First asked, then armed: pick() may fire timers, and this one has nobody waiting yet.
+        runnable* const next = worker->exec.pick();
         begin_deadline(*worker, me, request);
         worker->after = &after_wait;
         worker->left = &me;
         worker->leaving = &request;
         if (me.runnable::kind == swapped_kind) [[unlikely]]
             worker->leaving = keep_request(*worker, request, worker->kept_wait);
-        leave(*worker, me, worker->exec.pick());
+        leave(*worker, me, next);
         end_wait(me, request);
     }
     me.reason.store(nullptr, std::memory_order_relaxed);

@@ -80,9 +80,8 @@ void suspend_below(fiber_block& me) {
     WEFT_ASSERT(leaving.what != nullptr, "suspend_hook::suspend: called by somebody else");
     departure* const original = leaving.what;
     const bool waits = leaving.waits;
-    if (waits) begin_deadline(worker, me, static_cast<const wait_request&>(*original));
     leaving.what = keep_if_swapped(worker, me, original, waits);
-    leave_with(&after_hooks, waits);
+    leave_with(&after_hooks, waits ? static_cast<const wait_request*>(original) : nullptr);
     me.resume_as = &me;
     if (waits) end_wait(me, static_cast<wait_request&>(*original));
 }

@@ -38,6 +38,7 @@ bool may_wait(fiber_block& me, wait_request& request) noexcept {
 void arm(fiber_worker& worker, fiber_block& me, time_point deadline) noexcept {
     WEFT_ASSERT(worker.exec.timers != nullptr,
                 "wait: a deadline on an executor that has no timers");
+    me.guest_timer = worker.attachment == nullptr;
     worker.exec.timers->arm(me.timer, deadline);
 }
 
@@ -48,7 +49,10 @@ runnable* fire_timer(timer_node& node) noexcept {
     auto& block = *reinterpret_cast<fiber_block*>(reinterpret_cast<std::byte*>(&node) -
                                                   offsetof(fiber_block, timer));
 #pragma GCC diagnostic pop
-    return block.waiter::claim(wait_outcome::timed_out) ? block.resume_as : nullptr;
+    if (!block.waiter::claim(wait_outcome::timed_out)) return nullptr;
+    if (!block.guest_timer) return block.resume_as;
+    block.home->post(block.resume_as);  // a user's executor on top of the one that has the timers
+    return nullptr;
 }
 
 // --- plain threads

@@ -134,6 +134,7 @@ private:
     // Any thread.
     detail::inbox inbox_;
     std::atomic<std::ptrdiff_t> outside_work_ = 0;  // what other threads added to it
+    std::atomic<int> posters_ = 0;                  // threads inside post_from_outside()
     std::atomic<driver*> driver_;
     std::atomic<bool> running_ = false;
 };

@@ -43,6 +43,20 @@ private:
     std::tuple<Args...> values_;
 };
 
+/// An executor and the line that named it.
+struct executor_at {
+    template <std::derived_from<executor> E>
+    executor_at(E& named, std::source_location at = std::source_location::current()) noexcept
+        : home(named), site(at) {}
+    executor& home;
+    std::source_location site;
+};
+
+/// The running fiber's; which line asked is not known.
+[[nodiscard]] inline executor_at executor_here() {
+    return executor_at(current_executor("fiber"), std::source_location());
+}
+
 template <class F, class... Args>
 concept callable_with = std::invocable<std::decay_t<F>, std::decay_t<Args>...> ||
     std::invocable<std::decay_t<F>, std::stop_token, std::decay_t<Args>...>;
@@ -54,27 +68,29 @@ class fiber {
 public:
     fiber() noexcept = default;
 
+    // clang-format off: version 14 indents each constrained constructor by one more.
     /// Starts function(args...), or function(stop_token, args...).
     /// Fails: as go() does.
     template <class F, class... Args>
-        requires detail::callable_with<F, Args...> fiber(executor& home,
+        requires detail::callable_with<F, Args...> fiber(detail::executor_at where,
                                                          const fiber_options& options, F&& function,
                                                          Args&&... args) {
             using call = detail::bound_call<std::decay_t<F>, std::decay_t<Args>...>;
-            // Constructed in place, so that what throws when moved is moved once.
-            start(detail::bear(home, options,
+            start(detail::bear(where.home, options,
                                call(std::forward<F>(function), std::forward<Args>(args)...), true,
-                               std::source_location::current()));
+                               where.site));
         }
     template <class F, class... Args>
-        requires detail::callable_with<F, Args...> fiber(executor& home, F&& function,
+        requires detail::callable_with<F, Args...> fiber(detail::executor_at where, F&& function,
                                                          Args&&... args)
-            : fiber(home, fiber_options{}, std::forward<F>(function), std::forward<Args>(args)...) {
-        }
+            : fiber(where, fiber_options{}, std::forward<F>(function),
+                    std::forward<Args>(args)...) {}
+
+        /// On the executor of the running fiber. Aborts: outside any.
         template <class F, class... Args>
             requires detail::callable_with<F, Args...> fiber(const fiber_options& options,
                                                              F&& function, Args&&... args)
-                : fiber(detail::current_executor("fiber"), options, std::forward<F>(function),
+                : fiber(detail::executor_here(), options, std::forward<F>(function),
                         std::forward<Args>(args)...) {}
             template <class F, class... Args>
                 requires(detail::callable_with<F, Args...> &&
@@ -82,8 +98,9 @@ public:
                          !std::same_as<std::remove_cvref_t<F>, fiber_options> &&
                          !std::same_as<std::remove_cvref_t<F>, fiber>)
             explicit fiber(F&& function, Args&&... args)
-                : fiber(detail::current_executor("fiber"), fiber_options{},
-                        std::forward<F>(function), std::forward<Args>(args)...) {}
+                : fiber(detail::executor_here(), fiber_options{}, std::forward<F>(function),
+                        std::forward<Args>(args)...) {}
+            // clang-format on
 
             fiber(fiber&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
             fiber& operator=(fiber&& other) noexcept {

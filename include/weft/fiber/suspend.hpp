@@ -26,8 +26,10 @@ namespace weft::inline v0 {
 
 namespace detail {
 
-/// What a fiber asks to be done once it is off its stack. The callable stays where it is, but for
-/// swapped fibers, whose stack goes away: it is moved to the worker's scratch.
+/// What a fiber asks to be done once it is off its stack. The callable stays where it is (but for
+/// swapped fibers, whose stack goes away: it is moved to the worker's scratch) until it is called:
+/// then it is moved to the stack that it is called on, for what it publishes may be run by another
+/// thread before it returns.
 struct departure {
     static constexpr std::size_t scratch_size = 64;
 
@@ -77,7 +79,8 @@ template <class Callback>
                   "suspend: the callback must be trivially destructible");
     detail::suspend_request request{{&callback, &detail::relocate_callable<Callback>},
                                     [](void* callable, runnable* self) noexcept -> runnable* {
-                                        return (*static_cast<Callback*>(callable))(self);
+                                        Callback mine(std::move(*static_cast<Callback*>(callable)));
+                                        return mine(self);
                                     }};
     detail::call_switching(&detail::suspend_function, &request);
 }
@@ -93,7 +96,8 @@ template <class Publish>
         "wait: publish must be nothrow-movable, trivially destructible, at most 64 bytes");
     detail::wait_request request{{&publish, &detail::relocate_callable<Publish>},
                                  [](void* callable, waiter& self) noexcept {
-                                     return (*static_cast<Publish*>(callable))(self);
+                                     Publish mine(std::move(*static_cast<Publish*>(callable)));
+                                     return mine(self);
                                  },
                                  &reason,
                                  deadline,

@@ -126,12 +126,16 @@ using weft::yield;
 }  // namespace this_fiber
 
 namespace detail {
+// It will come back, so its home must not end meanwhile.
 class back_to {
 public:
-    explicit back_to(executor& home) noexcept : home_(home) {}
+    explicit back_to(executor& home) noexcept : home_(home) { home_.add_work(1); }
     back_to(const back_to&) = delete;
     back_to& operator=(const back_to&) = delete;
-    ~back_to() { switch_to(home_); }
+    ~back_to() {
+        switch_to(home_);
+        home_.add_work(-1);
+    }
 
 private:
     executor& home_;

@@ -1,0 +1,363 @@
+// go_test.cpp - starting fibers: order, callables of all sorts, exceptions, stacks.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <weft/fiber/go.hpp>
+
+#include <array>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <weft/exec/post.hpp>
+#include <weft/fiber/run.hpp>
+#include <weft/stack/stack_cache.hpp>
+
+#include "loops.hpp"
+
+using namespace weft;
+using namespace std::chrono_literals;
+
+MATRIX_TEST("go: fibers run in the order in which they became ready") {
+    std::vector<int> out;
+    spawn([&] {
+        out.push_back(1);
+        yield();
+        out.push_back(2);
+    });
+    spawn([&] {
+        out.push_back(3);
+        yield();
+        out.push_back(4);
+    });
+    run();
+    CHECK((out == std::vector{1, 3, 2, 4}));
+}
+
+MATRIX_TEST("go: steps tell how many are alive") {
+    std::vector<std::string> out;
+    spawn([&] {
+        out.push_back("foo");
+        yield();
+        out.push_back("bar");
+    });
+    spawn([&] { out.push_back("baz"); });
+    for (const std::size_t alive : s.steps()) out.push_back(std::to_string(alive));
+    CHECK((out == std::vector<std::string>{"foo", "2", "baz", "1", "bar", "0"}));
+}
+
+MATRIX_TEST("go: a yield with nothing else ready ends the step, and no switch is needed in run") {
+    int steps = 0;
+    spawn([&] {
+        for (int i = 0; i < 3; ++i) {
+            ++steps;
+            yield();
+        }
+    });
+    CHECK(s.step());
+    CHECK(steps == 1);
+    CHECK(s.step());
+    CHECK(steps == 2);
+    run();
+    CHECK(steps == 3);
+}
+
+MATRIX_TEST("go: a fiber starts others on its own executor") {
+    std::string log;
+    spawn([&] {
+        log += 'a';
+        go(options(), [&] {
+            log += 'c';
+            go(options(), [&] { log += 'd'; });
+        });
+        log += 'b';
+    });
+    run();
+    CHECK(log == "abcd");
+}
+
+MATRIX_TEST("go: callables that are move-only or large") {
+    int sum = 0;
+    spawn([&, one = std::make_unique<int>(1)] { sum += *one; });
+    std::array<int, 4000> large{};
+    large.fill(1);
+    spawn([&, large] {
+        for (const int i : large) sum += i;
+    });
+    run();
+    CHECK(sum == 4001);
+}
+
+MATRIX_TEST("go: a callable that throws when it is moved starts nothing and loses nothing") {
+    struct throws_when_moved {
+        throws_when_moved() = default;
+        throws_when_moved(const throws_when_moved&) { throw std::runtime_error("moved"); }
+        void operator()() const {}
+    };
+    const throws_when_moved function;
+    EXPECT_THROW(spawn(function), std::runtime_error);
+    CHECK(s.alive() == 0);
+    bool ran = false;
+    spawn([&] { ran = true; });
+    run();
+    CHECK(ran);
+}
+
+MATRIX_TEST("go: the callable is destroyed when the fiber ends, on the fiber") {
+    struct tells {
+        std::string* log;
+        bool* alive;
+        ~tells() {
+            if (log != nullptr) *log += this_fiber::get_id() ? "destroyed" : "elsewhere";
+        }
+        tells(std::string& l, bool& a) : log(&l), alive(&a) {}
+        tells(tells&& other) noexcept
+            : log(std::exchange(other.log, nullptr)), alive(other.alive) {}
+        void operator()() const { *log += "ran "; }
+    };
+    std::string log;
+    bool alive = true;
+    spawn(tells(log, alive));
+    run();
+    CHECK(log == "ran destroyed");
+}
+
+MATRIX_TEST("go: hundreds at once, each yielding many times") {
+    std::vector<int> counts(300);
+    for (int& count : counts)
+        spawn([&count] {
+            for (int i = 0; i < 20; ++i) {
+                ++count;
+                yield();
+            }
+        });
+    run();
+    for (const int count : counts) CHECK(count == 20);
+}
+
+MATRIX_TEST("go: locals survive switches") {
+    std::vector<bool> intact(20);
+    for (std::size_t i = 0; i < intact.size(); ++i)
+        spawn([&intact, i] {
+            std::array<std::size_t, 64> mine{};
+            double sum = static_cast<double>(i);
+            for (std::size_t& one : mine) one = i * 3;
+            for (int turn = 0; turn < 10; ++turn) {
+                yield();
+                sum *= 1.5;
+            }
+            bool same = sum > 0 || i == 0;
+            for (const std::size_t one : mine) same = same && one == i * 3;
+            intact[i] = same;
+        });
+    run();
+    for (const bool one : intact) CHECK(one);
+}
+
+MATRIX_TEST("go: suspending in a catch block keeps each fiber's own exception") {
+    std::vector<int> caught(8);
+    for (int i = 0; i < 8; ++i)
+        spawn([&caught, i] {
+            try {
+                throw i;
+            } catch (const int&) {
+                yield();
+                try {
+                    throw;
+                } catch (const int& again) { caught[static_cast<std::size_t>(i)] = again; }
+            }
+        });
+    run();
+    for (int i = 0; i < 8; ++i) CHECK(caught[static_cast<std::size_t>(i)] == i);
+}
+
+MATRIX_TEST("go: names and ids") {
+    std::string name;
+    fiber_id first;
+    fiber_id second;
+    spawn({.name = "the first of them"}, [&] {
+        name = this_fiber::name();
+        first = this_fiber::get_id();
+        yield();
+        CHECK(first == this_fiber::get_id());
+    });
+    spawn([&] {
+        second = this_fiber::get_id();
+        CHECK(this_fiber::name() == "");
+        CHECK(&this_fiber::executor() == &s);
+    });
+    run();
+    CHECK(name == "the first of them");
+    CHECK(first);
+    CHECK(second);
+    CHECK(first != second);
+    CHECK(!this_fiber::get_id());
+}
+
+WEFT_TEST("go: an exception that leaves a fiber goes to the executor's handler") {
+    std::vector<int> seen;
+    loop s({.unhandled = [&](std::exception_ptr error, runnable&) {
+        try {
+            std::rethrow_exception(error);
+        } catch (int i) { seen.push_back(i); }
+    }});
+    go(s, [] { throw 1; });
+    go(s, [] {
+        yield();
+        throw 2;
+    });
+    go(s, [] { throw cancelled(cancel_reason::requested); });  // ends at the fiber's edge
+    s.run();
+    CHECK((seen == std::vector{1, 2}));
+}
+
+WEFT_TEST("go: an exception with no handler terminates at the throw") {
+    const auto misuse = [] {
+        loop s;
+        go(s, [] {
+            const struct speaks {
+                ~speaks() { std::fputs("unwound", stderr); }
+            } never;
+            throw std::runtime_error("nobody's");
+        });
+        s.run();
+    };
+    EXPECT_DEATH(misuse(), "terminate called after throwing(.|\n)*nobody's");
+}
+
+LOOP_TEST("go: one that never waits gives its stack to the next, and none keeps one") {
+    const std::size_t before = weft_test::stacks_in_use();
+    std::vector<const void*> stacks;
+    for (int i = 0; i < 100; ++i)
+        spawn([&] {
+            const char local = 0;
+            stacks.push_back(reinterpret_cast<const void*>(
+                reinterpret_cast<std::uintptr_t>(&local) & ~std::uintptr_t{0xffff}));
+        });
+    CHECK(weft_test::stacks_in_use() == before);
+    run();
+    for (const void* one : stacks) CHECK(one == stacks.front());
+}
+
+LOOP_TEST("go: stacks come from the user's source, and go back there") {
+    struct counting final : stack_source {
+        stack take(std::size_t size) override {
+            ++taken;
+            return shared_stacks().take(size);
+        }
+        void give_back(stack used) noexcept override {
+            ++given_back;
+            shared_stacks().give_back(used);
+        }
+        int taken = 0;
+        int given_back = 0;
+    } source;
+    for (int i = 0; i < 3; ++i) spawn({.stacks = &source}, [] { yield(); });
+    run();
+    CHECK(source.taken == 3);
+    CHECK(source.given_back == 3);
+}
+
+LOOP_TEST("go: no stack for one means that it waits for the next that is given back") {
+    struct scarce final : stack_source {
+        stack take(std::size_t size) override {
+            if (left == 0) throw std::bad_alloc();
+            --left;
+            return shared_stacks().take(size);
+        }
+        void give_back(stack used) noexcept override {
+            ++left;
+            shared_stacks().give_back(used);
+        }
+        int left = 2;
+    } source;
+    int ended = 0;
+    for (int i = 0; i < 10; ++i)
+        spawn({.stacks = &source}, [&] {
+            yield();
+            ++ended;
+        });
+    run();
+    CHECK(ended == 10);
+}
+
+WEFT_TEST("go: no stack at all is an exception for the handler, and the callable is destroyed") {
+    struct none final : stack_source {
+        stack take(std::size_t) override { throw std::bad_alloc(); }
+        void give_back(stack) noexcept override {}
+    } source;
+    int errors = 0;
+    auto held = std::make_shared<int>(1);
+    loop s({.unhandled = [&](std::exception_ptr, runnable&) { ++errors; }});
+    go(s, {.stacks = &source}, [held] { FAIL(); });
+    s.run();
+    CHECK(errors == 1);
+    CHECK(held.use_count() == 1);
+    CHECK(s.alive() == 0);
+}
+
+WEFT_TEST("go: from plain threads onto a running loop in stress") {
+    const long each = weft_test::stress_count(200'000);
+    loop s;
+    s.add_work(1);
+    long count = 0;
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 2; ++t)
+        threads.emplace_back([&] {
+            for (long i = 0; i < each; ++i)
+                go(s, [&] {
+                    yield();
+                    if (++count == 2 * each) s.add_work(-1);
+                });
+        });
+    s.run();
+    for (std::thread& one : threads) one.join();
+    CHECK(count == 2 * each);
+}
+
+WEFT_TEST("run: returns what the function returns, and throws what it throws") {
+    CHECK(run([] { return 42; }) == 42);
+    EXPECT_THROW(run([] { throw std::runtime_error("out"); }), std::runtime_error);
+    bool stopped = false;
+    run([&] {
+        go([&] { stopped = !sleep_for(24h); });
+        yield();
+    });
+    CHECK(stopped);
+}
+
+MATRIX_TEST("loop: the wake slot keeps order among the rest, and starves nobody") {
+    loop slotted({.external_wakes = false, .wake_slot = true});
+    bool third_ran = false;
+    fiber_handle a;
+    fiber_handle b;
+    long turns = 0;
+    const auto ping = [&](fiber_handle& me, fiber_handle& other) {
+        return [&] {
+            me = this_fiber::handle();
+            yield();
+            while (!third_ran) {
+                ++turns;
+                unpark(other);
+                if (third_ran) break;
+                park();
+            }
+            unpark(other);
+        };
+    };
+    go(slotted, options(), ping(a, b));
+    go(slotted, options(), ping(b, a));
+    go(slotted, options(), [&] {
+        yield();
+        yield();
+        third_ran = true;
+    });
+    slotted.run();
+    CHECK(third_ran);
+    CHECK(turns < 1000);
+}
+
+WEFT_TEST("go misuse: outside any executor it aborts by name") {
+    EXPECT_DEATH(go([] {}), "called outside any fiber, and no executor was named ..go");
+}

@@ -1,0 +1,213 @@
+// suspend_hook_test.cpp - hooks: chains, waiting on the way, wrappers, removal.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <weft/fiber/suspend_hook.hpp>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "loops.hpp"
+
+using namespace weft;
+using namespace std::chrono_literals;
+using this_fiber::get_suspend_hook;
+using this_fiber::set_suspend_hook;
+
+namespace {
+
+class logging_hook : public suspend_hook {
+public:
+    logging_hook(std::string& log, char name) : log_(log), name_(name) {}
+    void suspend() override {
+        log_ += name_;
+        suspend_hook::suspend();
+        log_ += static_cast<char>(name_ - 'a' + 'A');
+    }
+    runnable* suspended(runnable* r) noexcept override {
+        log_ += static_cast<char>(name_ - 'a' + '1');
+        return suspend_hook::suspended(r);
+    }
+    void start() override { log_ += '<'; }
+    void finish() noexcept override { log_ += '>'; }
+
+protected:
+    std::string& log_;
+    char name_;
+};
+
+}  // namespace
+
+MATRIX_TEST("hooks: three deep, called down the chain and back, around every kind of wait") {
+    std::string log;
+    logging_hook a(log, 'a');
+    logging_hook b(log, 'b');
+    logging_hook c(log, 'c');
+    fiber_handle parked;
+    spawn([&] {
+        parked = this_fiber::handle();
+        CHECK(set_suspend_hook(&c) == nullptr);
+        CHECK(set_suspend_hook(&b) == &c);
+        CHECK(set_suspend_hook(&a) == &b);
+        CHECK(get_suspend_hook() == &a);
+        log += ' ';
+        park();
+        log += ' ';
+        yield();
+        log += ' ';
+        sleep_for(1ms);
+        log += ' ';
+        suspend([](runnable* r) noexcept { return r; });
+        log += ' ';
+    });
+    run_until_blocked();
+    unpark(parked);
+    run_until_blocked();
+    advance(1ms);
+    CHECK(log == "<<< abc123CBA abc123CBA abc123CBA abc123CBA >>>");
+}
+
+MATRIX_TEST("hooks: a wait that need not wait calls none") {
+    std::string log;
+    logging_hook a(log, 'a');
+    spawn([&] {
+        set_suspend_hook(&a);
+        unpark(this_fiber::handle());
+        park();
+        sleep_for(0s);
+    });
+    run();
+    CHECK(log == "<>");
+}
+
+MATRIX_TEST("hooks: one that waits itself, before and on the way back") {
+    std::string log;
+    class waits final : public logging_hook {
+    public:
+        using logging_hook::logging_hook;
+        void suspend() override {
+            log_ += '(';
+            sleep_for(1ms);  // only the hooks below are called for this
+            logging_hook::suspend();
+            yield();
+            sleep_for(1ms);
+            log_ += ')';
+        }
+    };
+    waits a(log, 'a');
+    logging_hook b(log, 'b');
+    fiber_handle parked;
+    bool in_time = true;
+    spawn([&] {
+        parked = this_fiber::handle();
+        set_suspend_hook(&b);
+        set_suspend_hook(&a);
+        in_time = park_until(clock.now() + 10ms).has_value();
+    });
+    run_until_blocked();
+    CHECK(log == "<<(b2");
+    advance(1ms);
+    CHECK(log == "<<(b2Bab12");
+    advance(9ms);  // the park times out, and the hook's own waits do not change that
+    advance(1ms);
+    CHECK(log == "<<(b2Bab12BAb2Bb2B)>>");
+    CHECK(!in_time);
+}
+
+MATRIX_TEST("hooks: a wrapper is what wakers post, for events, deadlines and cancellation") {
+    struct wrapper final : runnable {
+        runnable* run() noexcept override {
+            ++ran;
+            return wrapped;
+        }
+        runnable* wrapped = nullptr;
+        int ran = 0;
+    } around;
+    class wraps final : public suspend_hook {
+    public:
+        explicit wraps(wrapper& w) : around_(w) {}
+        runnable* suspended(runnable* r) noexcept override {
+            around_.wrapped = r;
+            return suspend_hook::suspended(&around_);
+        }
+
+    private:
+        wrapper& around_;
+    } hook(around);
+    fiber f(s, options(), [&] {
+        set_suspend_hook(&hook);
+        sleep_for(1ms);
+        park();
+        park();
+        set_suspend_hook(nullptr);
+        yield();
+    });
+    run_until_blocked();
+    advance(1ms);
+    CHECK(around.ran == 1);
+    unpark(f.handle());
+    run_until_blocked();
+    CHECK(around.ran == 2);
+    f.request_stop();
+    run();
+    CHECK(around.ran == 3);
+    f.detach();
+}
+
+MATRIX_TEST("hooks: one that disables those below it") {
+    std::string log;
+    class alone final : public logging_hook {
+    public:
+        using logging_hook::logging_hook;
+        void suspend() override {
+            suspend_hook* const rest = below();
+            set_suspend_hook(nullptr);
+            logging_hook::suspend();  // nothing is below it now
+            set_suspend_hook(rest);
+            set_suspend_hook(this);
+        }
+    };
+    logging_hook b(log, 'b');
+    alone a(log, 'a');
+    spawn([&] {
+        set_suspend_hook(&b);
+        set_suspend_hook(&a);
+        log += ' ';
+        yield();
+        log += ' ';
+        sleep_for(1ms);
+        log += ' ';
+    });
+    run_until_blocked();
+    advance(1ms);
+    CHECK(log == "<< >>a1A<< >>a1A<< >>");
+}
+
+MATRIX_TEST("hooks: one removed while the fiber is suspended is not called any more") {
+    std::string log;
+    class removes_itself final : public logging_hook {
+    public:
+        using logging_hook::logging_hook;
+        void suspend() override {
+            logging_hook::suspend();
+            set_suspend_hook(below());
+        }
+    };
+    logging_hook b(log, 'b');
+    removes_itself a(log, 'a');
+    spawn([&] {
+        set_suspend_hook(&b);
+        set_suspend_hook(&a);
+        yield();
+        log += ' ';
+        yield();
+        CHECK(get_suspend_hook() == &b);
+    });
+    run();
+    CHECK(log == "<<ab12BA> b2B>");
+}
+
+WEFT_TEST("hooks misuse: outside a fiber it aborts by name") {
+    EXPECT_DEATH(static_cast<void>(get_suspend_hook()), "called outside any fiber.*get_suspend");
+    EXPECT_DEATH(set_suspend_hook(nullptr), "called outside any fiber.*set_suspend_hook");
+}
