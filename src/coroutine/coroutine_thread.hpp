@@ -41,7 +41,7 @@ private:
     // Written by the resumer while it is its turn; read by the thread while it is the thread's.
     context_entry entry_ = nullptr;  // nullptr: end
     void* argument_ = nullptr;
-    hand_over turn_;
+    alignas(64) hand_over turn_;  // on a line of its own: nobody else's writes slow it down
     std::size_t stack_size_;
     pthread_t thread_;
 };
