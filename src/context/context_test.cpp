@@ -17,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "context/switch.hpp"
 #include "context_support.hpp"
 
 using weft_test::memory_stack;
@@ -58,6 +59,12 @@ template <class Context>
         pause_below(me, frames - 1);
     }
     asm volatile("" : : "r"(local) : "memory");
+}
+
+// A function of its own, for the reason in switch.hpp.
+template <class Context>
+[[gnu::noinline]] weft::detail::arrival<Context> swap_and_tell(Context& from, Context& to) {
+    return weft::detail::swap_here(from, to);
 }
 
 }  // namespace
@@ -211,6 +218,69 @@ CONTEXT_TEST("context: may be moved while it is suspended, and the old place may
         Context::swap(*p.outside, *p.inside);
     }
     CHECK(p.arrivals == 3);
+}
+
+// Goes back and forth once, then the other side goes for good.
+CONTEXT_TEST("context: a switch that arrives tells who goes on, and who left") {
+    struct meeting {
+        Context outside;
+        Context inside;
+        Context* told_mine = nullptr;
+        Context* told_left = nullptr;
+
+        void keep(weft::detail::arrival<Context> at) {
+            told_mine = &at.mine;
+            told_left = at.left;
+        }
+    } p;
+    const auto entry = +[](void* argument) {
+        auto& me = *static_cast<meeting*>(argument);
+        me.keep(swap_and_tell(me.inside, me.outside));
+        Context::jump(me.outside);
+    };
+    const memory_stack stack;
+    p.inside = Context::make(stack.span(), entry, &p);
+    const auto first = swap_and_tell(p.outside, p.inside);
+    CHECK(&first.mine == &p.outside);
+    CHECK(first.left == &p.inside);
+    const auto second = swap_and_tell(p.outside, p.inside);
+    CHECK(p.told_mine == &p.inside);
+    CHECK(p.told_left == &p.outside);
+    CHECK(&second.mine == &p.outside);
+    CHECK(second.left == nullptr);
+}
+
+CONTEXT_TEST("context: one that was moved arrives where it is now, and a third may have left") {
+    struct meeting {
+        Context outside;
+        Context first;
+        Context second;
+        Context* told_mine = nullptr;
+        Context* told_left = nullptr;
+    } p;
+    const auto wait = +[](void* argument) {
+        auto& me = *static_cast<meeting*>(argument);
+        const auto at = swap_and_tell(me.first, me.outside);
+        me.told_mine = &at.mine;
+        me.told_left = at.left;
+        Context::jump(me.outside);
+    };
+    const auto pass_on = +[](void* argument) {
+        auto& me = *static_cast<meeting*>(argument);
+        Context elsewhere = std::move(me.first);
+        swap_and_tell(me.second, elsewhere);
+    };
+    const memory_stack stack_of_first;
+    const memory_stack stack_of_second;
+    p.first = Context::make(stack_of_first.span(), wait, &p);
+    p.second = Context::make(stack_of_second.span(), pass_on, &p);
+    swap_and_tell(p.outside, p.first);
+    const auto at = swap_and_tell(p.outside, p.second);
+    CHECK(p.told_mine != &p.first);
+    CHECK(stack_of_second.contains(p.told_mine) || weft_test::with_sanitizer);
+    CHECK(p.told_left == &p.second);
+    CHECK(&at.mine == &p.outside);
+    CHECK(at.left == nullptr);
 }
 
 CONTEXT_TEST("context: enters with an aligned stack, whatever memory it is given") {

@@ -2,7 +2,8 @@
 //
 // The ucontext_t of a suspended context (nearly a kilobyte) lies on the stack that it describes:
 // for a new one at the top, for a suspended one in the frame of swap(). So a context stays small
-// and movable.
+// and movable. Beside it lie two addresses, written by whoever goes there: what the native switch
+// has in registers.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <weft/context/portable_context.hpp>
@@ -21,10 +22,16 @@
 
 namespace weft::inline v0 {
 
+struct detail::portable_place {
+    ucontext_t context;
+    portable_context* mine;  // written by whoever goes there
+    portable_context* left;  //
+};
+
 namespace {
 
 struct first_frame {
-    ucontext_t context;
+    detail::portable_place place;
     context_entry entry;
     void* argument;
 };
@@ -93,25 +100,27 @@ portable_context portable_context::make(std::span<std::byte> stack, context_entr
         ::new (reinterpret_cast<void*>((high - sizeof(first_frame)) / 64 * 64)) first_frame;
     frame->entry = entry;
     frame->argument = argument;
-    if (::getcontext(&frame->context) != 0)
+    if (::getcontext(&frame->place.context) != 0)
         throw std::system_error(errno, std::generic_category(), "weft: getcontext");
-    frame->context.uc_stack.ss_sp = stack.data();
-    frame->context.uc_stack.ss_size =
+    frame->place.context.uc_stack.ss_sp = stack.data();
+    frame->place.context.uc_stack.ss_size =
         static_cast<std::size_t>(reinterpret_cast<std::byte*>(frame) - stack.data());
-    frame->context.uc_link = nullptr;
+    frame->place.context.uc_link = nullptr;
     const auto address = std::uint64_t{reinterpret_cast<std::uintptr_t>(frame)};
-    ::makecontext(&frame->context, reinterpret_cast<void (*)()>(&start), 2,
+    ::makecontext(&frame->place.context, reinterpret_cast<void (*)()>(&start), 2,
                   static_cast<unsigned>(address), static_cast<unsigned>(address >> 32));
-    made.saved_ = &frame->context;
+    made.saved_ = &frame->place;
     made.lowest_used_ = reinterpret_cast<std::byte*>(frame) - first_words;
     return made;
 }
 
-[[gnu::noinline]] void portable_context::swap(portable_context& from,
-                                              portable_context& to) noexcept {
-    ucontext_t here;
-    here.uc_stack = {};  // swapcontext does not set it, and ASan's interceptor reads it
+[[gnu::noinline]] detail::arrival<portable_context> portable_context::swap_function(
+    portable_context& from, portable_context& to) noexcept {
+    detail::portable_place here;
+    here.context.uc_stack = {};  // swapcontext does not set it, and ASan's interceptor reads it
     from.saved_ = &here;
+    to.saved_->mine = &to;
+    to.saved_->left = &from;
     const native_fp_keeper keeper = leave_native_fp_keeper();
     from.state_.flags = 0;
     if (detail::must_carry(to.state_)) detail::carry(from.state_, to.state_);
@@ -121,10 +130,11 @@ portable_context portable_context::make(std::span<std::byte> stack, context_entr
     from.lowest_used_ = below_the_caller();
     void* fake_stack = nullptr;
     detail::leaving(from.record_, to.record_, fake_stack);
-    const int failed = ::swapcontext(&here, static_cast<ucontext_t*>(to.saved_));
+    const int failed = ::swapcontext(&here.context, &to.saved_->context);
     detail::arrived(fake_stack);
     return_to_native_fp_keeper(keeper);
     WEFT_ASSERT(failed == 0, "context: swapcontext failed");
+    return {*here.mine, here.left};
 }
 
 // Not instrumented, for it does not return: see coroutine_block.cpp.
@@ -132,7 +142,9 @@ WEFT_NO_SANITIZE void portable_context::jump(portable_context& to) noexcept {
     static_cast<void>(leave_native_fp_keeper());
     detail::carry_from_finished(to.state_);
     detail::leaving_for_good(to.record_);
-    ::setcontext(static_cast<ucontext_t*>(to.saved_));
+    to.saved_->mine = &to;
+    to.saved_->left = nullptr;
+    ::setcontext(&to.saved_->context);
     detail::fail("context: setcontext failed");
 }
 

@@ -127,9 +127,12 @@ CONTEXT_TEST("signals: a profiler's SIGPROF walks the stack during stress on the
 #if defined(__x86_64__) && !WEFT_ASAN && !WEFT_TSAN
 
 // The processor traps after each instruction while its flag 0x100 is set. Functions of their own,
-// whose frames are described at each of their instructions: they are walked, too.
+// whose frames are described at each of their instructions: they are walked, too. Global, for with
+// g++ link-time optimisation puts the asm into another object than those who call.
 asm(R"(
     .text
+    .globl weft_test_trap_each_instruction
+    .globl weft_test_trap_no_more
     .p2align 4
 weft_test_trap_each_instruction:
     .cfi_startproc

@@ -12,6 +12,9 @@
 // it, but on Linux it is a register like others, and the other side may use it. The way out is
 // `ret`: a `br` would have to land on a BTI instruction.
 //
+// On arrival x1 points to the context that goes on and x0 to the one that was left, as whoever
+// switched had them; after a jump x0 is zero.
+//
 // A new context has in sp the address of {entry, argument}; see entry_aarch64.S.
 //
 // SPDX-License-Identifier: Apache-2.0
@@ -33,9 +36,10 @@ namespace weft::inline v0::detail {
 
 inline constexpr std::size_t red_zone = 0;
 
-[[gnu::always_inline]] inline void transfer(native_context::registers& from,
-                                            native_context::registers& to) noexcept {
-    register native_context::registers* leaving asm("x0") = &from;
+[[gnu::always_inline]] inline registers_on_arrival transfer(
+    native_context::registers& from, native_context::registers& to) noexcept {
+    // Of this switch, and then of the one that comes here.
+    register native_context::registers* left asm("x0") = &from;
     register native_context::registers* arriving asm("x1") = &to;
     asm volatile(
         "adr x9, 1f\n\t"
@@ -50,16 +54,18 @@ inline constexpr std::size_t red_zone = 0;
         "ret x9\n\t"
         ".cfi_restore_state\n"
         "1:"
-        : "+r"(leaving), "+r"(arriving)
+        : "+r"(left), "+r"(arriving)
         :
         : "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15",
           "x16", "x17", "x18", "x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28",
           "x30", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12",
           "v13", "v14", "v15", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25",
           "v26", "v27", "v28", "v29", "v30", "v31", "memory", "cc" WEFT_CLOBBER_SVE);
+    return {.mine = arriving, .left = left};
 }
 
 [[noreturn, gnu::always_inline]] inline void leap(native_context::registers& to) noexcept {
+    register native_context::registers* left asm("x0") = nullptr;
     register native_context::registers* arriving asm("x1") = &to;
     asm volatile(
         ".cfi_remember_state\n\t"
@@ -70,7 +76,7 @@ inline constexpr std::size_t red_zone = 0;
         "ret x9\n\t"
         ".cfi_restore_state"
         :
-        : "r"(arriving)
+        : "r"(left), "r"(arriving)
         : "memory");
     __builtin_unreachable();
 }

@@ -15,6 +15,9 @@
 // A new context has in rsp the address of two words at the top of its stack, {entry, argument}, and
 // its resume address is weft_context_entry (entry_x86_64.S), which pops both and calls.
 //
+// On arrival rsi points to the context that goes on and rdi to the one that was left, as whoever
+// switched had them; after a jump rdi is zero.
+//
 // rbp is saved by hand: g++ does not take it in a clobber list. The jump is a jump and not a `ret`,
 // which the return stack would mispredict. Between the load of rsp and the jump the frame
 // description of the function does not hold; it is marked so, and a profiler's signal that arrives
@@ -46,9 +49,10 @@ namespace weft::inline v0::detail {
 
 inline constexpr std::size_t red_zone = 128;
 
-[[gnu::always_inline]] inline void transfer(native_context::registers& from,
-                                            native_context::registers& to) noexcept {
-    native_context::registers* leaving = &from;
+[[gnu::always_inline]] inline registers_on_arrival transfer(
+    native_context::registers& from, native_context::registers& to) noexcept {
+    // Of this switch, and then of the one that comes here.
+    native_context::registers* left = &from;
     native_context::registers* arriving = &to;
     asm volatile(
         "leaq 1f(%%rip), %%rax\n\t"
@@ -62,24 +66,25 @@ inline constexpr std::size_t red_zone = 128;
         "jmpq *16(%%rsi)\n\t"
         ".cfi_restore_state\n"
         "1:\n\t" WEFT_LANDING
-        : "+D"(leaving), "+S"(arriving)
+        : "+D"(left), "+S"(arriving)
         :
         : "rax", "rbx", "rcx", "rdx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",  //
           "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",
           "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "st", "st(1)", "st(2)", "st(3)", "st(4)",
           "st(5)", "st(6)", "st(7)", "memory", "cc" WEFT_CLOBBER_AVX512);
+    return {.mine = arriving, .left = left};
 }
 
 [[noreturn, gnu::always_inline]] inline void leap(native_context::registers& to) noexcept {
     asm volatile(
         ".cfi_remember_state\n\t"
         ".cfi_undefined rip\n\t"
-        "movq 0(%0), %%rsp\n\t"
-        "movq 8(%0), %%rbp\n\t"
-        "jmpq *16(%0)\n\t"
+        "movq 0(%%rsi), %%rsp\n\t"
+        "movq 8(%%rsi), %%rbp\n\t"
+        "jmpq *16(%%rsi)\n\t"
         ".cfi_restore_state"
         :
-        : "S"(&to)
+        : "S"(&to), "D"(nullptr)
         : "memory");
     __builtin_unreachable();
 }

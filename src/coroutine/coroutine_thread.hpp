@@ -46,7 +46,7 @@ private:
     void* argument_ = nullptr;
     activity* activity_ = nullptr;
     bool measured_ = false;
-    hand_over turn_;
+    alignas(64) hand_over turn_;  // on a line of its own: nobody else's writes slow it down
     std::size_t stack_size_;
     pthread_t thread_;
 };

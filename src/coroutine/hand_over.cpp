@@ -42,17 +42,22 @@ void hand_over::give(side to) noexcept {
     if ((before & asleep) != 0) futex_wake_one(key);
 }
 
-// Looks without pause at first (one takes 50 ns on some processors), then with.
+// Pauses between any two looks, from the first on. Looking all the time takes longer, though a
+// pause is 50 ns on some processors (102 against 75 ns a hand-over): several looks are then on
+// their way, and begin anew when the word changes under them. The clock is not read before an
+// answer is late.
 bool hand_over::comes_soon(side mine) const noexcept {
-    const auto is_mine = [&] { return turn_of(word_.load(std::memory_order_acquire)) == mine; };
-    for (int i = 0; i < 300; ++i)
-        if (is_mine()) return true;
-    const auto until = std::chrono::steady_clock::now() + patience;
-    do {
-        for (int i = 0; i < 20; ++i) {
-            if (is_mine()) return true;
+    const auto comes_within = [&](int looks) {
+        for (int i = 0; i < looks; ++i) {
+            if (turn_of(word_.load(std::memory_order_acquire)) == mine) return true;
             pause();
         }
+        return false;
+    };
+    if (comes_within(100)) return true;
+    const auto until = std::chrono::steady_clock::now() + patience;
+    do {
+        if (comes_within(20)) return true;
     } while (std::chrono::steady_clock::now() < until);
     return false;
 }

@@ -15,8 +15,9 @@ cat >"$scratch/user.cpp" <<'PROGRAM'
 int main() { weft::coroutine([] {}).resume(); }
 PROGRAM
 build() {
-    g++ -std=c++23 -I "$SOURCE_DIR/include" $1 "$scratch/user.cpp" "$library" -pthread \
-        -o "$scratch/user" >"$scratch/log" 2>&1
+    # The library's own compiler and linker: built for link-time optimisation, no other can read it.
+    "$CXX" -std=c++23 -I "$SOURCE_DIR/include" $1 "$scratch/user.cpp" "$library" $LINK_FLAGS \
+        -pthread -o "$scratch/user" >"$scratch/log" 2>&1
 }
 portable=$(nm "$library" 2>/dev/null | grep -c 'portable_switch_1')
 same=$([[ $portable -gt 0 ]] && echo -DWEFT_PORTABLE_SWITCH=1)

@@ -11,17 +11,21 @@
 
 namespace {
 
-// The switch as weft's own functions inline it, the check for exception state included.
+using arrival = weft::detail::arrival<weft::context>;
+
+// The switch as weft's own functions inline it, the check for exception state included. A side goes
+// on with the addresses that it arrives with.
 struct inlined {
-    [[gnu::always_inline]] static void swap(weft::context& from, weft::context& to) {
-        weft::detail::swap_here(from, to);
+    [[gnu::always_inline]] static arrival swap(weft::context& from, weft::context& to) {
+        return weft::detail::swap_here(from, to);
     }
 };
 
-// The switch as a user calls it.
+// The switch as a user calls it: a side has to know the addresses.
 struct called {
-    [[gnu::always_inline]] static void swap(weft::context& from, weft::context& to) {
+    [[gnu::always_inline]] static arrival swap(weft::context& from, weft::context& to) {
         weft::context::swap(from, to);
+        return {from, &to};
     }
 };
 
@@ -32,27 +36,30 @@ struct sides {
 };
 
 template <class Switch>
-[[gnu::noinline]] void second_side(void* argument) {
-    sides& both = *static_cast<sides*>(argument);
-    const std::uint64_t turns = both.match.turns;
+[[gnu::always_inline]] inline std::uint64_t take_turns(weft::context& from, weft::context& to,
+                                                       std::uint64_t turns) {
+    weft::context* mine = &from;
+    weft::context* other = &to;
     std::uint64_t count = 0;
     while (count < turns) {
         ++count;
-        Switch::swap(both.second, both.first);
+        const arrival at = Switch::swap(*mine, *other);
+        mine = &at.mine;
+        other = at.left;
     }
-    both.match.second = count;
+    return count;
+}
+
+template <class Switch>
+[[gnu::noinline]] void second_side(void* argument) {
+    sides& both = *static_cast<sides*>(argument);
+    both.match.second = take_turns<Switch>(both.second, both.first, both.match.turns);
     weft::context::jump(both.first);
 }
 
 template <class Switch>
 [[gnu::noinline]] void first_side(sides& both) {
-    const std::uint64_t turns = both.match.turns;
-    std::uint64_t count = 0;
-    while (count < turns) {
-        ++count;
-        Switch::swap(both.first, both.second);
-    }
-    both.match.first = count;
+    both.match.first = take_turns<Switch>(both.first, both.second, both.match.turns);
     Switch::swap(both.first, both.second);  // so that the second can end, too
 }
 

@@ -57,6 +57,15 @@ struct context_state {
     }
 };
 
+// Where a switch arrived: `mine` is where the computation that goes on was found (not where it was
+// saved, if it was moved meanwhile), `left` where the one that switched to it is saved now, or
+// nullptr if that one jumped.
+template <class Context>
+struct arrival {
+    Context& mine;
+    Context* left;
+};
+
 // What ASan and TSan must be told at a switch. Empty in other builds.
 struct switch_record {
 #if WEFT_ASAN || WEFT_TSAN

@@ -52,6 +52,14 @@ private:
     static void swap_function(void* from, void* to);
 };
 
+namespace detail {
+// What the switch has in registers when it arrives, whoever switched: see detail::arrival.
+struct registers_on_arrival {
+    native_context::registers* mine;
+    native_context::registers* left;
+};
+}  // namespace detail
+
 }  // namespace weft::inline v0
 
 #endif

@@ -11,6 +11,10 @@
 
 namespace weft::inline v0 {
 
+namespace detail {
+struct portable_place;
+}
+
 /// The contract of native_context, line by line; only what differs is said here.
 class portable_context {
 public:
@@ -21,13 +25,19 @@ public:
     /// Fails: std::system_error with errno when getcontext fails.
     [[nodiscard]] static portable_context make(std::span<std::byte> stack, context_entry entry,
                                                void* argument, context_options options = {});
-    static void swap(portable_context& from, portable_context& to) noexcept;
+    static void swap(portable_context& from, portable_context& to) noexcept {
+        static_cast<void>(swap_function(from, to));
+    }
     [[noreturn]] static void jump(portable_context& to) noexcept;
     [[nodiscard]] std::byte* lowest_used() const noexcept;
 
+    // For weft's own functions (src/context/switch.hpp).
+    static detail::arrival<portable_context> swap_function(portable_context& from,
+                                                           portable_context& to) noexcept;
+
 private:
-    void* saved_ = nullptr;             // the ucontext_t, on the stack that it describes
-    std::byte* lowest_used_ = nullptr;  // of that stack
+    detail::portable_place* saved_ = nullptr;  // on the stack that it describes
+    std::byte* lowest_used_ = nullptr;         // of that stack
     detail::context_state state_;
     [[no_unique_address]] detail::switch_record record_;
 };
