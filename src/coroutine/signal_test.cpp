@@ -8,7 +8,10 @@
 #include <weft/coroutine/coroutine.hpp>
 
 #include <execinfo.h>
+#include <link.h>
 #include <sys/time.h>
+#include <ucontext.h>
+#include <unwind.h>
 
 #include <atomic>
 #include <cerrno>
@@ -33,7 +36,54 @@ std::atomic<int> walks = 0;
 std::atomic<int> longest_walk = 0;
 static_assert(std::atomic<int>::is_always_lock_free);
 
-void walk_the_stack(int) {
+// Code that is not ours and cannot be walked at each of its instructions: libgcc where it installs
+// the context of a landing pad, glibc where it does that of a ucontext.
+struct unwalkable {
+    std::uintptr_t unwinder_low = 0;
+    std::uintptr_t unwinder_high = 0;
+
+    void find() {
+        ::dl_iterate_phdr(
+            [](dl_phdr_info* object, std::size_t, void* found) {
+                const auto within = reinterpret_cast<std::uintptr_t>(&::_Unwind_Backtrace);
+                for (int i = 0; i < object->dlpi_phnum; ++i) {
+                    const auto& segment = object->dlpi_phdr[i];
+                    const std::uintptr_t low = object->dlpi_addr + segment.p_vaddr;
+                    if (segment.p_type != PT_LOAD || within < low ||
+                        within >= low + segment.p_memsz)
+                        continue;
+                    // In a static build that is the whole program, and then all is walked.
+                    if (object->dlpi_name[0] == '\0') return 1;
+                    static_cast<unwalkable*>(found)->unwinder_low = low;
+                    static_cast<unwalkable*>(found)->unwinder_high = low + segment.p_memsz;
+                    return 1;
+                }
+                return 0;
+            },
+            this);
+    }
+    [[nodiscard]] bool holds(std::uintptr_t at) const {
+        const auto near = [at](auto* function) {
+            const auto low = reinterpret_cast<std::uintptr_t>(function);
+            return at >= low && at < low + 1024;
+        };
+        return (at >= unwinder_low && at < unwinder_high) || near(&::swapcontext) ||
+               near(&::setcontext) || near(&::makecontext);
+    }
+};
+unwalkable others_code;
+
+std::uintptr_t interrupted_at(const void* context) {
+    const auto& registers = static_cast<const ucontext_t*>(context)->uc_mcontext;
+#if defined(__x86_64__)
+    return static_cast<std::uintptr_t>(registers.gregs[REG_RIP]);
+#else
+    return registers.pc;
+#endif
+}
+
+void walk_the_stack(int, siginfo_t*, void* context) {
+    if (others_code.holds(interrupted_at(context))) return;
     const int saved_errno = errno;
     void* addresses[most_frames];
     const int frames = ::backtrace(addresses, most_frames);
@@ -52,8 +102,9 @@ public:
         walks = 0;
         longest_walk = 0;
         struct sigaction action {};
-        action.sa_handler = &walk_the_stack;
-        action.sa_flags = SA_RESTART;
+        others_code.find();
+        action.sa_sigaction = &walk_the_stack;
+        action.sa_flags = SA_RESTART | SA_SIGINFO;
         ::sigaction(SIGPROF, &action, nullptr);
         set_timer(1000);
     }
