@@ -25,6 +25,14 @@ void executor::unhandled(std::exception_ptr error, runnable&) noexcept {
     std::rethrow_exception(std::move(error));  // noexcept: terminate, which names the exception
 }
 
+[[gnu::noinline]] void detail::worker::displace() noexcept {
+    while (front != nullptr) {
+        runnable* const displaced = front;
+        front = displaced->next_node;
+        ready.push(displaced);
+    }
+}
+
 [[gnu::noinline]] runnable* detail::worker::ask() noexcept { return home.next(); }
 
 }  // namespace weft::inline v0

@@ -133,7 +133,7 @@ void loop::collect() noexcept {
     if (external_wakes_) {
         runnable* r = inbox_.take_all();
         while (r != nullptr) {
-            auto* const following = static_cast<runnable*>(r->next_node);
+            auto* const following = r->next_node;
             worker_.ready.push(r);
             r = following;
         }

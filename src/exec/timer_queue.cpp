@@ -60,8 +60,8 @@ bool timer_queue::disarm(timer_node& node) noexcept {
 // In the order of their deadlines, linked by next_node.
 runnable* timer_queue::collect(time_point now) noexcept {
     const guard lock(*this);
-    intrusive_node* first = nullptr;
-    intrusive_node** end = &first;
+    runnable* first = nullptr;
+    runnable** end = &first;
     while (root_ != nullptr && root_->deadline_ <= now) {
         timer_node& due = *root_;
         remove(due);
@@ -72,7 +72,7 @@ runnable* timer_queue::collect(time_point now) noexcept {
         }
     }
     note_earliest();
-    return static_cast<runnable*>(first);
+    return first;
 }
 
 void timer_queue::note_earliest() noexcept {

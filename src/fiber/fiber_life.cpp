@@ -350,7 +350,7 @@ void bury(fiber_block& ended) noexcept {
 void feed_starving(fiber_worker& worker) noexcept {
     if (worker.starving == nullptr) return;
     auto& next = static_cast<fiber_block&>(*worker.starving);
-    worker.starving = static_cast<runnable*>(next.next_node);
+    worker.starving = next.next_node;
     next.home->post(&next);
 }
 

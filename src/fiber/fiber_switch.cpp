@@ -230,6 +230,21 @@ void wait_function(void* argument, void*) {
     me.reason.store(request.reason, std::memory_order_relaxed);
     if (hooked) [[unlikely]] {
         leave_through_hooks(me, request, true);
+    } else if (worker->exec.local) [[likely]] {
+        // Only this thread resumes it, and it does so after it has left: so it may be published
+        // from its own stack, and if the event is there, stay. pick() may well give this very
+        // fiber.
+        list(me);
+        if (!begin_wait(*worker, me, request)) [[unlikely]] {
+            request.outcome = wait_outcome::cancelled;
+        } else if (request.call(request.callable, me)) [[likely]] {
+            begin_deadline(*worker, me, request);
+            leave(*worker, me, worker->exec.pick());
+            end_wait(me, request);
+        } else if (!me.waiter::claim()) {  // cancelled by another thread, whose post is on its way
+            leave(*worker, me, worker->exec.pick());
+            request.outcome = wait_outcome::cancelled;
+        }
     } else {
         // First asked, then armed: pick() may fire timers, and this one has nobody waiting yet.
         runnable* const next = worker->exec.pick();

@@ -409,8 +409,8 @@ WEFT_TEST("fiber_local misuse: outside a fiber it aborts") {
 
 namespace {
 
-// Compilers keep what std::this_thread::get_id() said over a call, for they take pthread_self() to be
-// constant.
+// Compilers keep what std::this_thread::get_id() said over a call, for they take pthread_self() to
+// be constant.
 [[gnu::noinline]] std::thread::id thread_now() {
     asm volatile("" ::: "memory");
     return std::this_thread::get_id();

@@ -7,6 +7,8 @@
 
 namespace weft::inline v0 {
 
+class runnable;
+
 /// In one queue at a time. Who owns the queue owns the links.
 class intrusive_node {
 public:
@@ -15,8 +17,8 @@ public:
     intrusive_node& operator=(const intrusive_node&) = delete;
 
     // For the queues of weft: the next one, and one some places further on.
-    intrusive_node* next_node = nullptr;
-    intrusive_node* ahead_node = nullptr;
+    runnable* next_node = nullptr;
+    runnable* ahead_node = nullptr;
 };
 
 }  // namespace weft::inline v0

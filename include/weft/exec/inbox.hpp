@@ -24,7 +24,7 @@ class inbox {
 public:
     /// From any thread. True: the reader sleeps, and the caller must wake it.
     [[nodiscard]] bool push(runnable* r) noexcept {
-        intrusive_node* seen = newest_.load(std::memory_order_relaxed);
+        runnable* seen = newest_.load(std::memory_order_relaxed);
         do r->next_node = seen == asleep() ? nullptr : seen;
         while (!newest_.compare_exchange_weak(seen, r, std::memory_order_acq_rel,
                                               std::memory_order_relaxed));
@@ -33,21 +33,21 @@ public:
 
     /// From any thread: ends a sleep for another reason. True: the caller must wake the reader.
     [[nodiscard]] bool rouse() noexcept {
-        intrusive_node* seen = asleep();
+        runnable* seen = asleep();
         return newest_.compare_exchange_strong(seen, nullptr, std::memory_order_acq_rel,
                                                std::memory_order_relaxed);
     }
 
     // The reader.
     [[nodiscard]] bool empty() const noexcept {
-        intrusive_node* const seen = newest_.load(std::memory_order_relaxed);
+        runnable* const seen = newest_.load(std::memory_order_relaxed);
         return seen == nullptr || seen == asleep();
     }
 
     /// False: something came, or it says `asleep` already and nothing changed.
     [[nodiscard]] bool fall_asleep() noexcept {
         WEFT_TEST_POINT("inbox: about to fall asleep");
-        intrusive_node* seen = nullptr;
+        runnable* seen = nullptr;
         return newest_.compare_exchange_strong(seen, asleep(), std::memory_order_acq_rel,
                                                std::memory_order_acquire) ||
                seen == asleep();
@@ -56,26 +56,26 @@ public:
     /// All of it, the oldest first, as a list of next_node links. Ends a sleep.
     [[nodiscard]] runnable* take_all() noexcept {
         if (newest_.load(std::memory_order_relaxed) == nullptr) return nullptr;
-        intrusive_node* node = newest_.exchange(nullptr, std::memory_order_acquire);
+        runnable* node = newest_.exchange(nullptr, std::memory_order_acquire);
         if (node == asleep()) return nullptr;
-        intrusive_node* oldest_first = nullptr;
+        runnable* oldest_first = nullptr;
         while (node != nullptr) {
-            intrusive_node* const older = node->next_node;
+            runnable* const older = node->next_node;
             node->next_node = oldest_first;
             oldest_first = node;
             node = older;
         }
-        return static_cast<runnable*>(oldest_first);
+        return oldest_first;
     }
 
 private:
     // An address that no runnable has.
-    [[nodiscard]] intrusive_node* asleep() const noexcept {
-        return const_cast<intrusive_node*>(&sleeper_);
-    }
+    [[nodiscard]] runnable* asleep() const noexcept { return const_cast<sleeper*>(&sleeper_); }
 
-    std::atomic<intrusive_node*> newest_ = nullptr;
-    intrusive_node sleeper_;
+    std::atomic<runnable*> newest_ = nullptr;
+    struct sleeper final : runnable {
+        runnable* run() noexcept override { return nullptr; }
+    } sleeper_;
 };
 
 }  // namespace weft::inline v0::detail

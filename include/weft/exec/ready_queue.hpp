@@ -34,21 +34,17 @@ public:
         else
             tail_->next_node = r;
         tail_ = r;
-        // The one pushed `distance` pushes ago is still in the queue if as many are.
-        runnable*& earlier = recent_[pushes_++ % distance];
-        if (size_++ >= distance) earlier->ahead_node = r;
-        earlier = r;
+        if (++size_ > distance) [[unlikely]]
+            note_distance(r);
     }
 
     /// nullptr if it is empty.
     [[nodiscard]] runnable* pop() noexcept {
         runnable* const r = head_;
         if (r == nullptr) return nullptr;
-        head_ = static_cast<runnable*>(r->next_node);
-        if (--size_ >= fetch_from) [[unlikely]]
+        head_ = r->next_node;
+        if (--size_ >= fetch_from - 1) [[unlikely]]
             fetch_ahead(*r);
-        else
-            fetched_ = 0;
         return r;
     }
 
@@ -65,12 +61,25 @@ private:
     static constexpr std::size_t distance = 8;
     static constexpr std::size_t fetch_from = 512;  // fewer are in the cache anyway
 
+    // `behind_` is the one that stands `distance` places before the tail; each push moves both by
+    // one.
+    void note_distance(runnable* r) noexcept {
+        if (size_ == distance + 1) behind_ = head_;
+        behind_->ahead_node = r;
+        behind_ = behind_->next_node;
+    }
+
     // r was popped and at least `distance` others are behind it, so its link ahead is of this stay
     // in the queue.
-    void fetch_ahead(runnable& r) noexcept {
-        auto* const ahead = static_cast<runnable*>(r.ahead_node);
+    [[gnu::noinline]] void fetch_ahead(runnable& r) noexcept {
+        if (size_ < fetch_from) {
+            fetched_ = 0;
+            return;
+        }
+        runnable* const ahead = r.ahead_node;
         __builtin_prefetch(ahead, 1);
         __builtin_prefetch(reinterpret_cast<std::byte*>(ahead) + 64, 1);
+        __builtin_prefetch(reinterpret_cast<std::byte*>(ahead) + 256, 1);
         runnable*& half_way = coming_[fetched_ % (distance / 2)];
         if (fetched_ >= distance / 2 && half_way->touches_offset != 0) {
             void* touched;
@@ -86,9 +95,8 @@ private:
     runnable* head_ = nullptr;
     runnable* tail_ = nullptr;  // valid while head_ is not nullptr
     std::size_t size_ = 0;
-    std::size_t pushes_ = 0;
-    std::size_t fetched_ = 0;  // pops in a row that fetched ahead
-    std::array<runnable*, distance> recent_{};
+    runnable* behind_ = nullptr;  // while more than `distance` are in the queue
+    std::size_t fetched_ = 0;     // pops in a row that fetched ahead
     std::array<runnable*, distance / 2> coming_{};
 };
 

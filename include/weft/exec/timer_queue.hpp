@@ -63,7 +63,7 @@ public:
         if (earliest() > now) return;
         runnable* due = collect(now);
         while (due != nullptr) {
-            auto* const following = static_cast<runnable*>(due->next_node);
+            auto* const following = due->next_node;
             take(due);
             due = following;
         }

@@ -57,28 +57,22 @@ struct worker {
     /// From the slot, else from the queue.
     [[nodiscard]] runnable* take() noexcept {
         runnable* const r = front;
-        if (r == nullptr) [[likely]] {
-            slot_runs = 0;
-            return ready.pop();
-        }
-        front = static_cast<runnable*>(r->next_node);
-        ++slot_runs;
+        if (r == nullptr) return ready.pop();
+        front = r->next_node;
         return r;
     }
 
     /// A woken one: to the slot if this worker has one, but not forever.
     void wake(runnable* r) noexcept {
-        if (!wake_slot) return ready.push(r);
-        if (slot_runs >= slot_limit) {
-            slot_runs = 0;
+        if (!wake_slot || slot_left == 0) {
+            slot_left = slot_limit;
             return ready.push(r);
         }
-        while (front != nullptr) {
-            runnable* const displaced = front;
-            front = static_cast<runnable*>(displaced->next_node);
-            ready.push(displaced);
-        }
-        put_first(r);
+        --slot_left;
+        if (front != nullptr) [[unlikely]]
+            displace();
+        r->next_node = nullptr;
+        front = r;
     }
 
     /// Ahead of everything else.
@@ -95,8 +89,8 @@ struct worker {
     executor& home;
     runnable* front = nullptr;  // the slot; several only while a loop is stepped
     ready_queue ready;
-    std::uint32_t ticks = 0;      // dispatches until the executor looks at inbox and timers
-    std::uint32_t slot_runs = 0;  // dispatches in a row from the slot
+    std::uint32_t ticks = 0;  // dispatches until the executor looks at inbox and timers
+    std::uint32_t slot_left = slot_limit;  // wakes that go to the slot until one goes to the queue
     bool wake_slot = false;
     bool local = false;   // wakes from this thread may go straight into `ready`
     bool closed = false;  // no other thread ever wakes or cancels anything here
@@ -106,6 +100,7 @@ struct worker {
 
 private:
     [[nodiscard]] runnable* ask() noexcept;
+    void displace() noexcept;
 };
 
 }  // namespace detail
