@@ -264,8 +264,10 @@ void loop::add_work(std::ptrdiff_t change) noexcept {
     if (detail::this_thread_block().runs_for == &worker_ || !external_wakes_) [[likely]] {
         work_ += change;
     } else {
+        posters_.fetch_add(1, std::memory_order_relaxed);  // as in post_from_outside()
         outside_work_.fetch_add(change, std::memory_order_acq_rel);
         if (change < 0 && inbox_.rouse()) wake_driver();
+        posters_.fetch_sub(1, std::memory_order_release);
     }
 }
 

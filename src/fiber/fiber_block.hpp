@@ -29,7 +29,15 @@ struct fiber_extras;
 class fiber_list;
 
 /// Why the next wait of a fiber may not take the straight way. Others set only `cancelled`.
-enum attention : std::uint8_t { cancelled_bit = 1, hook_bit = 2, no_suspend_bit = 4 };
+enum attention : std::uint8_t {
+    cancelled_bit = 1,
+    hook_bit = 2,
+    no_suspend_bit = 4,
+    apart_bit = 8,  // not listed yet, or not of kind own, or not on a loop
+};
+
+/// In runnable::kind, beside the stack_kind: two fibers with equal bytes can switch directly.
+inline constexpr std::uint8_t started_bit = 0x80;
 
 struct fiber_block : runnable, activity, waiter {
     fiber_block(executor& where, const birth& how) noexcept;
@@ -40,8 +48,9 @@ struct fiber_block : runnable, activity, waiter {
         return reinterpret_cast<std::byte*>(this) + callable_offset;
     }
     [[nodiscard]] stack_kind stack() const noexcept {
-        return static_cast<stack_kind>(runnable::kind);
+        return static_cast<stack_kind>(runnable::kind & ~started_bit);
     }
+    [[nodiscard]] bool started() const noexcept { return (runnable::kind & started_bit) != 0; }
     [[nodiscard]] bool is_cancelled() const noexcept {
         return (attention.load(std::memory_order_seq_cst) & cancelled_bit) != 0;
     }
@@ -49,8 +58,7 @@ struct fiber_block : runnable, activity, waiter {
     // What a switch touches.
     activity* running;  // what the thread says runs, while this fiber does: a coroutine inside it
     executor* home;
-    std::atomic<std::uint8_t> attention = 0;
-    bool started = false;
+    std::atomic<std::uint8_t> attention = apart_bit;
     bool pinned = false;
     bool guest_timer = false;  // armed in the queue of another executor than its own
     bool plain_stack = true;   // of the default size, from the worker's own cache

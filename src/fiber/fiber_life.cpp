@@ -251,7 +251,7 @@ bool prepare(fiber_worker& worker, fiber_block& block) noexcept {
                 prepare_swapped(worker, static_cast<swapped_fiber&>(block));
                 break;
         }
-        block.started = true;
+        block.runnable::kind |= started_bit;
         return true;
     } catch (...) {
         if (worker.stacks_out != 0) {  // one of those will come back
@@ -360,9 +360,9 @@ void end_unstarted(fiber_worker&, fiber_block& block) noexcept {
 }
 
 bool takes_over(const runnable* next, const fiber_block& ended) noexcept {
-    if (next == nullptr || next->kind != ended.runnable::kind) return false;
+    if (next == nullptr || (next->kind | started_bit) != ended.runnable::kind) return false;
     const auto& other = *static_cast<const fiber_block*>(next);
-    return !other.started && other.plain_stack && ended.plain_stack;
+    return !other.started() && other.plain_stack && ended.plain_stack;
 }
 
 }  // namespace
@@ -380,7 +380,7 @@ fiber_block* successor_of(fiber_block& ended) noexcept {
 #if WEFT_TSAN
     heir.tsan_fiber = ended.tsan_fiber;
 #endif
-    heir.started = true;
+    heir.runnable::kind |= started_bit;
     heir.on = &worker;
     worker.current = &heir;
     this_thread_block().running = heir.running;

@@ -18,7 +18,7 @@ void swapped_entry(void* block);
 void live(fiber_block& me);
 /// Off the stack of one that left through its hooks: hands it to whoever resumes it.
 runnable* publish_left(fiber_worker& worker, fiber_block& left, runnable* resumed_by) noexcept;
-/// Leaves; a wait may go on with whoever is next, and arms its deadline.
+/// Leaves; a wait arms its deadline.
 void leave_with(after_function after, const wait_request* waits) noexcept;
 [[nodiscard]] departure* keep_if_swapped(fiber_worker& worker, fiber_block& me, departure* what,
                                          bool waits) noexcept;

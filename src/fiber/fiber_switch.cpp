@@ -65,8 +65,7 @@ template <class Block>
                                              runnable* next) noexcept {
     thread_block& thread = this_thread_block();
     me.running = thread.running;
-    if (next != nullptr && next->kind == me.runnable::kind &&
-        static_cast<fiber_block*>(next)->started) [[likely]] {
+    if (next != nullptr && next->kind == me.runnable::kind) [[likely]] {
         auto& other = static_cast<Block&>(*next);
         worker.current = &other;
         thread.running = other.running;
@@ -105,7 +104,7 @@ void leave_shared_stack(fiber_worker& worker, swapped_fiber& me, runnable* next)
     }
 }
 
-constexpr auto own_kind = static_cast<std::uint8_t>(stack_kind::own);
+constexpr auto own_kind = static_cast<std::uint8_t>(stack_kind::own) | started_bit;
 
 [[gnu::always_inline]] inline void leave(fiber_worker& worker, fiber_block& me,
                                          runnable* next) noexcept {
@@ -125,7 +124,7 @@ template <class Request>
     return &kept;
 }
 
-constexpr auto swapped_kind = static_cast<std::uint8_t>(stack_kind::swapped);
+constexpr auto swapped_kind = static_cast<std::uint8_t>(stack_kind::swapped) | started_bit;
 
 // --- what is done for the one that left
 
@@ -195,17 +194,14 @@ runnable* publish_left(fiber_worker& worker, fiber_block& left, runnable* resume
     return request.call(request.callable, resumed_by);
 }
 
+// By the worker's own stack: whoever is next on a loop expects nothing to be left to do.
 void leave_with(after_function after, const wait_request* waits) noexcept {
     fiber_worker& worker = *fiber_worker::here();
     fiber_block& me = *worker.current;
-    runnable* next = nullptr;
-    if (waits != nullptr) {
-        next = worker.exec.pick();
-        begin_deadline(worker, me, *waits);
-    }
+    if (waits != nullptr) begin_deadline(worker, me, *waits);
     worker.after = after;
     worker.left = &me;
-    leave(worker, me, next);
+    leave(worker, me, nullptr);
 }
 
 departure* keep_if_swapped(fiber_worker& worker, fiber_block& me, departure* what,
@@ -216,6 +212,38 @@ departure* keep_if_swapped(fiber_worker& worker, fiber_block& me, departure* wha
     return keep_request(worker, static_cast<const suspend_request&>(*what), worker.kept_suspend);
 }
 
+// A wait for one event alone, of a fiber of kind own on a loop: everything else has set apart_bit.
+// Nothing is to be done here for the one that left, but for one that ended, which jumped: left is
+// nullptr then.
+void wait_firmly_function(void* argument, void*) {
+    auto& request = *static_cast<wait_request*>(argument);
+    thread_block& thread = this_thread_block();
+    fiber_worker* const worker = thread.fibers;
+    if (worker == nullptr || worker->current == nullptr) [[unlikely]]
+        return wait_in_thread(request);
+    auto& me = static_cast<own_fiber&>(*worker->current);
+    if ((me.attention.load(std::memory_order_relaxed) & ~cancelled_bit) != 0) [[unlikely]]
+        return wait_function(argument, nullptr);
+    me.word.store(waiter::waiting_firm, std::memory_order_relaxed);
+    if (!request.call(request.callable, me)) return;
+    me.reason.store(request.reason, std::memory_order_relaxed);
+    runnable* const next = worker->exec.pick();
+    me.running = thread.running;
+    const context* left;
+    if (next != nullptr && next->kind == own_kind) [[likely]] {
+        auto& other = static_cast<own_fiber&>(*next);
+        worker->current = &other;
+        thread.running = other.running;
+        left = swap_here(me.where, other.where).left;
+    } else {
+        worker->then = next;
+        left = swap_here(me.where, worker->home).left;
+    }
+    if (left == nullptr) [[unlikely]]
+        arrive();
+    me.reason.store(nullptr, std::memory_order_relaxed);
+}
+
 void wait_function(void* argument, void*) {
     auto& request = *static_cast<wait_request*>(argument);
     fiber_worker* const worker = fiber_worker::here();
@@ -223,7 +251,7 @@ void wait_function(void* argument, void*) {
         return wait_in_thread(request);
     fiber_block& me = *worker->current;
     bool hooked = false;
-    if (me.attention.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+    if ((me.attention.load(std::memory_order_relaxed) & ~apart_bit) != 0) [[unlikely]] {
         if (!may_wait(me, request)) return;
         hooked = (me.attention.load(std::memory_order_relaxed) & hook_bit) != 0;
     }
@@ -235,6 +263,9 @@ void wait_function(void* argument, void*) {
         // from its own stack, and if the event is there, stay. pick() may well give this very
         // fiber.
         list(me);
+        if (me.runnable::kind == own_kind)  // from now on the straight way is open
+            me.attention.fetch_and(static_cast<std::uint8_t>(~apart_bit),
+                                   std::memory_order_relaxed);
         if (!begin_wait(*worker, me, request)) [[unlikely]] {
             request.outcome = wait_outcome::cancelled;
         } else if (request.call(request.callable, me)) [[likely]] {
@@ -267,7 +298,7 @@ void suspend_function(void* argument, void*) {
                 "suspend: called outside any fiber");
     static constexpr wait_reason reason{"suspended"};
     fiber_block& me = *worker->current;
-    if (me.attention.load(std::memory_order_relaxed) != 0) [[unlikely]]
+    if ((me.attention.load(std::memory_order_relaxed) & no_suspend_bit) != 0) [[unlikely]]
         refuse_in_no_suspend(me);
     me.reason.store(&reason, std::memory_order_relaxed);
     if ((me.attention.load(std::memory_order_relaxed) & hook_bit) != 0) [[unlikely]] {
@@ -288,7 +319,7 @@ void yield_function(void*, void*) {
     fiber_worker* const worker = fiber_worker::here();
     WEFT_ASSERT(worker != nullptr && worker->current != nullptr, "yield: called outside any fiber");
     fiber_block& me = *worker->current;
-    if (me.attention.load(std::memory_order_relaxed) > cancelled_bit) [[unlikely]]
+    if ((me.attention.load(std::memory_order_relaxed) & (hook_bit | no_suspend_bit)) != 0)
         return yield_through_hooks(me);
     if (!worker->exec.local) [[unlikely]] {
         worker->after = &after_yield;
@@ -328,7 +359,7 @@ void enter_function(void* block, void* side) {
 }  // namespace
 
 runnable* run_on(fiber_worker& worker, fiber_block& block) noexcept {
-    if (!block.started && !prepare(worker, block)) return nullptr;
+    if (!block.started() && !prepare(worker, block)) return nullptr;
     thread_block& thread = this_thread_block();
     worker.outside = thread.running;
     worker.current = &block;
@@ -359,8 +390,7 @@ template <class Block>
     worker.after = &after_end;
     worker.left = &me;
     runnable* const next = std::exchange(worker.then, nullptr);
-    if (next != nullptr && next->kind == me.runnable::kind &&
-        static_cast<fiber_block*>(next)->started) {
+    if (next != nullptr && next->kind == me.runnable::kind) {
         auto& other = static_cast<Block&>(*next);
         worker.current = &other;
         this_thread_block().running = other.running;

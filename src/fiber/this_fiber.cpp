@@ -131,6 +131,7 @@ void switch_to(executor& there) {
         detail::fiber_list::remove(me);
         --fiber_worker::here()->stacks_out;
         me.home = &there;
+        me.attention.fetch_or(detail::apart_bit, std::memory_order_relaxed);
         detail::fiber_list::of(there).add(me);
         there.post(r);
         here.add_work(-1);

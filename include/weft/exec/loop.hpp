@@ -33,7 +33,8 @@ struct loop_options {
     /// run() returns with a report when nothing can become ready.
     bool external_wakes = true;
     /// A woken fiber runs next, ahead of the queue: fewer are hot at a time, at the price of strict
-    /// order. After 64 such dispatches in a row one goes to the end of the queue.
+    /// order. After 64 such wakes one goes to the end of the queue, so that two cannot starve
+    /// the rest.
     bool wake_slot = false;
     /// nullptr: steady_clock_source(). It must outlive the loop.
     clock_source* clock = nullptr;
@@ -134,7 +135,7 @@ private:
     // Any thread.
     detail::inbox inbox_;
     std::atomic<std::ptrdiff_t> outside_work_ = 0;  // what other threads added to it
-    std::atomic<int> posters_ = 0;                  // threads inside post_from_outside()
+    std::atomic<int> posters_ = 0;  // other threads that are inside post() or add_work()
     std::atomic<driver*> driver_;
     std::atomic<bool> running_ = false;
 };

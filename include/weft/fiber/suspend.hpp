@@ -4,10 +4,11 @@
 // fiber is off its stack, and says what the thread runs next. Whoever it gave the fiber to resumes
 // it by posting it, exactly once.
 //
-// wait(reason, deadline, publish) is what primitives use. publish(waiter&) runs once the fiber is
-// off its stack, perhaps on that of the next one, and puts the waiter where its event will find it;
-// false means that the event has come already, and the fiber is the next to run. It may be called
-// from a plain thread, too, which then sleeps.
+// wait(reason, deadline, publish) is what primitives use. publish(waiter&) puts the waiter where
+// its event will find it, at a moment when nobody can resume it before it has left: on a pool off
+// its stack, perhaps on that of the next one; on a loop, whose thread alone resumes it, before it
+// leaves. False means that the event has come already, and the fiber goes on, or is the next to
+// run. It may be called from a plain thread, too, which then sleeps.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -50,6 +51,8 @@ struct wait_request : departure {
 
 void suspend_function(void* request, void*);
 void wait_function(void* request, void*);
+/// The same for a wait that neither has a deadline nor can be cancelled.
+void wait_firmly_function(void* request, void*);
 
 template <class F>
 void relocate_callable(void* to, void* from) noexcept {
@@ -102,7 +105,9 @@ template <class Publish>
                                  &reason,
                                  deadline,
                                  wait_outcome::event};
-    detail::call_switching(&detail::wait_function, &request);
+    const bool firmly = !reason.cancellable && deadline == no_deadline;
+    detail::call_switching(firmly ? &detail::wait_firmly_function : &detail::wait_function,
+                           &request);
     return request.outcome;
 }
 
