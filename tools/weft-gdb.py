@@ -9,9 +9,10 @@ It lists what weft::dump() does: every fiber that has waited at least once and h
 is the debug information of the library; nothing is called in the program and nothing is written.
 
 How a parked stack is walked: a fiber of kind own has kept stack pointer, frame pointer and resume
-address in its block (own_fiber::where). An unwinder of ours is put before gdb's for a moment. It
-says of the innermost frame of the selected thread that these three are its caller's registers; from
-there on gdb goes up the fiber's stack by itself. No register is written, so a core file will do.
+address in its block (own_fiber::where), one of kind ucontext has a ucontext_t. An unwinder of ours
+is put before gdb's for a moment. It says of the innermost frame of the selected thread that these
+are its caller's registers; from there on gdb goes up the fiber's stack by itself. No register is
+written, so a core file will do.
 
 Which core files: one that the kernel writes has the stacks. gdb's own generate-core-file reads a
 megabyte at a time and gives a mapping up at the first page that it cannot read; a guard between two
@@ -28,8 +29,15 @@ import gdb.unwinder
 NAMESPACE = "weft::v0::detail::"
 KINDS = {1: "own", 2: "ucontext", 3: "thread", 4: "swapped"}
 CANCELLED = 1  # fiber_block::attention
-# Stack pointer, frame pointer, resume address.
-REGISTERS = {"i386:x86-64": ("rsp", "rbp", "rip"), "aarch64": ("sp", "x29", "pc")}
+# Stack pointer, resume address, frame pointer.
+REGISTERS = {"i386:x86-64": ("rsp", "rip", "rbp"), "aarch64": ("sp", "pc", "x29")}
+# Where swapcontext keeps what it keeps, in uc_mcontext.gregs.
+UCONTEXT = {"i386:x86-64": {"rsp": 15, "rip": 16, "rbp": 10, "rbx": 11, "r12": 4, "r13": 5,
+                            "r14": 6, "r15": 7}}
+
+
+def architecture():
+    return gdb.selected_inferior().architecture().name()
 
 
 def type_of(name):
@@ -93,17 +101,34 @@ class Fiber:
             return False
 
     def registers(self):
-        """Stack pointer, frame pointer and resume address, or None."""
-        if self.kind() != "own" or not bool(self.block["started"]):
+        """The registers that were saved when it left, by their names; None: there are none."""
+        if self.kind() not in ("own", "ucontext") or not bool(self.block["started"]):
             return None
-        where = self.pointer.cast(type_of("own_fiber").pointer())["where"]
-        if not any(field.name == "registers_" for field in where.type.strip_typedefs().fields()):
-            return None  # a build with the portable switch
-        saved = where["registers_"]
-        sp, fp, pc = (int(saved[r]) for r in ("stack_pointer", "frame_pointer", "resume_address"))
+        where = self.pointer.cast(type_of(self.kind() + "_fiber").pointer())["where"]
+        # A build with the portable switch has ucontext for both kinds.
+        if any(field.name == "registers_" for field in where.type.strip_typedefs().fields()):
+            return self.saved_by_switch(where["registers_"])
+        return self.saved_by_swapcontext(where["saved_"])
+
+    def saved_by_switch(self, saved):
+        names = REGISTERS.get(architecture())
+        if names is None:
+            return None
         # gdb looks up a caller one byte before its resume address, to be inside the call. Here that
         # would be inside the switch, where frames are undescribed on purpose (switch_x86_64.hpp).
-        return sp, fp, pc + 1
+        return dict(zip(names, (int(saved["stack_pointer"]), int(saved["resume_address"]) + 1,
+                                int(saved["frame_pointer"]))))
+
+    def saved_by_swapcontext(self, saved):
+        places = UCONTEXT.get(architecture())
+        if places is None or int(saved) == 0:
+            return None
+        try:
+            kept = saved.cast(gdb.lookup_type("ucontext_t").pointer())["uc_mcontext"]["gregs"]
+        except gdb.error:
+            return None
+        word = (1 << 64) - 1
+        return {name: int(kept[place]) & word for name, place in places.items()}
 
 
 def all_fibers():
@@ -157,28 +182,23 @@ class Detour(gdb.unwinder.Unwinder):
         self.enabled = False
 
     def __call__(self, pending):
-        sp, _, pc = self.names
-        here = (int(pending.read_register(sp)), int(pending.read_register(pc)))
+        here = (int(pending.read_register(self.sp)), int(pending.read_register(self.pc)))
         if here != self.innermost:
             return None
         word = gdb.lookup_type("unsigned long")
         # Below the parked stack, so that gdb sees a stack that grows the right way.
         info = pending.create_unwind_info(
-            FrameId(gdb.Value(self.saved[0] - 16).cast(word), gdb.Value(here[1]).cast(word)))
-        for name, value in zip(self.names, self.saved):
+            FrameId(gdb.Value(self.saved[self.sp] - 16).cast(word), gdb.Value(here[1]).cast(word)))
+        for name, value in self.saved.items():
             info.add_saved_register(name, gdb.Value(value).cast(word))
         return info
 
     def backtrace(self, saved):
         """Lines of gdb's own backtrace, numbered from 0."""
         newest = gdb.newest_frame()
-        architecture = newest.architecture().name()
-        if architecture not in REGISTERS:
-            return ["(no backtrace on %s)" % architecture]
-        self.names = REGISTERS[architecture]
+        self.sp, self.pc, _ = REGISTERS[architecture()]
         self.saved = saved
-        self.innermost = (int(newest.read_register(self.names[0])),
-                          int(newest.read_register(self.names[2])))
+        self.innermost = (int(newest.read_register(self.sp)), int(newest.read_register(self.pc)))
         self.enabled = True
         gdb.invalidate_cached_frames()
         try:
@@ -190,7 +210,7 @@ class Detour(gdb.unwinder.Unwinder):
     def walk(self):
         before = 0
         frame = gdb.newest_frame()
-        while frame is not None and int(frame.read_register(self.names[0])) != self.saved[0]:
+        while frame is not None and int(frame.read_register(self.sp)) != self.saved[self.sp]:
             before += 1
             frame = frame.older()
         if frame is None:
@@ -223,7 +243,7 @@ class Fibers(gdb.Command):
     """Lists the fibers that have waited and not ended: weft fibers [--backtrace]
 
 One line each: name, kind, state, what it waits for, where it was started. With --backtrace also the
-stack of each fiber of kind own that is not running."""
+stack of each that is not running and has one of its own (kinds own and ucontext)."""
 
     def __init__(self):
         super().__init__("weft fibers", gdb.COMMAND_STATUS)
@@ -262,7 +282,7 @@ stack of each fiber of kind own that is not running."""
         saved = fiber.registers()
         if saved is None:
             why = {"thread": "it has a thread of its own: see `thread apply all backtrace`",
-                   "swapped": "its stack is copied away"}.get(fiber.kind(), "not for this kind")
+                   "swapped": "its stack is copied away"}.get(fiber.kind(), "not on this machine")
             gdb.write("    (no backtrace: %s)\n" % why)
             return
         for line in detour.backtrace(saved):
@@ -293,7 +313,8 @@ def segments(core):
 
 def stack_pointers():
     """Of all threads and of all fibers that are not running."""
-    pointers = [saved[0] for saved in (fiber.registers() for fiber in all_fibers()) if saved]
+    sp = REGISTERS[architecture()][0]
+    pointers = [saved[sp] for saved in (fiber.registers() for fiber in all_fibers()) if saved]
     selected = gdb.selected_thread()
     for thread in gdb.selected_inferior().threads():
         thread.switch()
@@ -313,13 +334,14 @@ def fill_in(core, pointers):
                 continue
             for page in range(max(first, address), min(first + MOST, address + size), PAGE):
                 try:
-                    content = inferior.read_memory(page, PAGE)
+                    content = inferior.read_memory(page, PAGE).tobytes()
                 except gdb.MemoryError:
                     if page > pointer:
                         break
                     continue
-                core.seek(offset + page - address)
-                core.write(bytes(content))
+                if content.strip(b"\0"):  # else it stays a hole in the file
+                    core.seek(offset + page - address)
+                    core.write(content)
 
 
 class Core(gdb.Command):

@@ -49,11 +49,16 @@ int main() {
         for (int i : numbers) static_cast<void>(i);
     });
     fiber shared(s, {.name = "shared", .kind = stack_kind::swapped}, [] { park(); });
+    fiber alone(s, {.name = "alone", .kind = stack_kind::thread}, [] { park(); });
+    fiber portable(s, {.name = "portable", .kind = stack_kind::ucontext},
+                   [] { weft_test_parks(1); });
     go(s, {.name = "sleeper"}, [] { weft_test_sleeps(); });
     go(s, {.name = "joiner"}, [&] {
         parked.join();
         in_generator.join();
         shared.join();
+        alone.join();
+        portable.join();
     });
     s.run_until_blocked();
 
@@ -70,6 +75,8 @@ int main() {
     unpark(parked.handle());
     unpark(in_generator.handle());
     unpark(shared.handle());
+    unpark(alone.handle());
+    unpark(portable.handle());
     clock.advance(std::chrono::hours(1));
     s.run();
     std::puts("right");

@@ -27,7 +27,7 @@ def gdb(*arguments):
     return done.stdout
 
 
-def check(output, line_of_go, portable):
+def check(output, line_of_go, backtraces):
     """What is wrong with what gdb said; nothing if all is right."""
     wrong = []
 
@@ -38,21 +38,23 @@ def check(output, line_of_go, portable):
     file = r"[^\n]*gdb_fibers\.cpp:"
     expect(r"^fiber parked, own, at 0x[0-9a-f]+: is parked, started at ")
     expect(r"^fiber shared, swapped, [^\n]*: is parked, started at ")
+    expect(r"^fiber alone, thread, [^\n]*: is parked, started at ")
     expect(rf"^fiber sleeper, own, [^\n]*: sleeps, started at {file}{line_of_go['sleeper']}$")
     expect(rf"^fiber joiner, own, [^\n]*: joins a fiber, started at {file}{line_of_go['joiner']}$")
     expect(rf"^fiber looker, own, [^\n]*: running, started at {file}{line_of_go['looker']}$")
     expect(rf"^fiber ready, own, [^\n]*: ready, started at {file}{line_of_go['ready']}$")
-    expect(r"^7 fibers$")
+    expect(r"^9 fibers$")
     for complaint in ("Python Exception", "Traceback", "corrupt stack", "Backtrace stopped"):
         if complaint in output:
             wrong.append("said: " + complaint)
-    if portable:
+    if not backtraces:
         return wrong
     # Each stack has its fiber's functions, and none of the thread's.
     stacks = dict(re.findall(r"^fiber ([^,]*),[^\n]*\n((?:    [^\n]*\n)*)", output, re.MULTILINE))
     for name, function, times in (("parked", "weft_test_parks", 4),
                                   ("sleeper", "weft_test_sleeps", 1),
-                                  ("in generator", "weft_test_parks", 1)):
+                                  ("in generator", "weft_test_parks", 1),
+                                  ("portable", "weft_test_parks", 2)):
         stack = stacks.get(name, "")
         if len(re.findall(rf"\b{function} \(", stack)) != times:
             wrong.append(f"{name}: {function} is not {times} times in its backtrace")
@@ -89,21 +91,20 @@ def main():
         dead = gdb("-ex", f"source {SCRIPT}", "-ex", "weft fibers --backtrace",
                    str(PROGRAM), str(core))
 
-    portable = "no backtrace: not for this kind" in live
     wrong = []
     parts = live.split("---\n")
     if len(parts) != 3:
         wrong.append("live: gdb did not come to its end")
     else:
-        wrong += ["live: " + text for text in check(parts[0], line_of_go, True)]
-        wrong += ["live: " + text for text in check(parts[1], line_of_go, portable)]
+        wrong += ["live: " + text for text in check(parts[0], line_of_go, False)]
+        wrong += ["live: " + text for text in check(parts[1], line_of_go, True)]
         if "weft_test_look_here" not in parts[2] or "\nright\n" not in parts[2]:
             wrong.append("live: the program, or gdb's own backtrace, was disturbed")
-    wrong += ["core: " + text for text in check(dead, line_of_go, portable)]
+    wrong += ["core: " + text for text in check(dead, line_of_go, True)]
     if wrong:
         print(live, dead, *wrong, sep="\n")
         return 1
-    print("listed, live and from a core" + (", without backtraces" if portable else ""))
+    print("listed, live and from a core")
     return 0
 
 
