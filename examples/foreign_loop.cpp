@@ -13,7 +13,9 @@
 #include <chrono>
 #include <cstdio>
 #include <deque>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include <weft/weft.hpp>
