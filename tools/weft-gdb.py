@@ -79,9 +79,10 @@ class Fiber:
         return KINDS.get(int(self.block.cast(gdb.lookup_type("weft::v0::runnable"))["kind"]), "?")
 
     def site(self):
+        """Where it was started, or None: not every `fiber` knows it."""
         where = self.block["site"]["_M_impl"]
         if int(where) == 0:
-            return "?"
+            return None
         return "%s:%d" % (where["_M_file_name"].string(), int(where["_M_line"]))
 
     def reason(self):
@@ -272,8 +273,10 @@ stack of each that is not running and has one of its own (kinds own and ucontext
         state = "running" if runs else fiber.reason() or "ready"
         if fiber.is_cancelled():
             state += " (asked to stop)"
-        gdb.write("fiber %s, %s, at 0x%x: %s, started at %s\n"
-                  % (fiber.name(), fiber.kind(), fiber.address, state, fiber.site()))
+        site = fiber.site()
+        gdb.write("fiber %s, %s, at 0x%x: %s%s\n"
+                  % (fiber.name(), fiber.kind(), fiber.address, state,
+                     ", started at " + site if site else ""))
 
     def show_backtrace(self, fiber, runs):
         if runs:
