@@ -124,10 +124,8 @@ class Fiber:
         places = UCONTEXT.get(architecture())
         if places is None or int(saved) == 0:
             return None
-        try:
-            kept = saved.cast(gdb.lookup_type("ucontext_t").pointer())["uc_mcontext"]["gregs"]
-        except gdb.error:
-            return None
+        place = saved.cast(type_of("portable_place").pointer())
+        kept = place["context"]["uc_mcontext"]["gregs"]
         word = (1 << 64) - 1
         return {name: int(kept[place]) & word for name, place in places.items()}
 
