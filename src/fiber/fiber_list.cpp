@@ -12,13 +12,19 @@
 
 #include "fiber/fiber_extras.hpp"
 
+// The first of all lists. By a name that a debugger finds: tools/weft-gdb.py begins here.
+extern "C" {
+extern constinit weft::detail::fiber_list* weft_v0_fiber_lists;
+constinit weft::detail::fiber_list* weft_v0_fiber_lists = nullptr;
+}
+
 namespace weft::inline v0::detail {
 
 namespace {
 
 struct registry {
     std::mutex mutex;
-    fiber_list* first = nullptr;
+    fiber_list*& first = weft_v0_fiber_lists;  // guarded by the mutex
 };
 
 // Never destroyed: executors may outlive it otherwise.
