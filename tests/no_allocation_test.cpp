@@ -119,3 +119,72 @@ WEFT_TEST("no allocation: taking a cached stack and giving it back") {
     CHECK(allocations_of([&] { cache.give_back(cache.take(default_stack_size())); }) == 0);
     CHECK(cache.cached() == 1);
 }
+
+namespace {
+
+constexpr wait_reason waits{"waits"};
+
+// Everything a fiber does often: yield, sleep, park and unpark, suspend, wait with an event that is
+// there, post, and a deadline that is disarmed.
+long allocations_of_fibers(stack_kind kind, bool external_wakes) {
+    manual_clock clock;
+    loop s({.external_wakes = external_wakes, .clock = &clock});
+    fiber_handle parked;
+    bool end = false;
+    go(s, {.kind = kind}, [&] {
+        parked = this_fiber::handle();
+        while (!end) {
+            static_cast<void>(park_until(clock.now() + std::chrono::hours(1)));
+            suspend([](runnable* r) noexcept { return r; });
+        }
+    });
+    go(s, {.kind = kind}, [&] {
+        while (!end) {
+            unpark(parked);
+            yield();
+            sleep_for(std::chrono::milliseconds(1));
+            wait(waits, no_deadline, [](waiter&) noexcept { return false; });
+        }
+        unpark(parked);
+    });
+    const auto turns = [&] {
+        for (int i = 0; i < 100; ++i) {
+            s.run_until_blocked();
+            clock.advance(std::chrono::milliseconds(1));
+        }
+    };
+    turns();  // the first may: stacks, buffers, lists
+    const long counted = allocations_of(turns);
+    end = true;
+    turns();
+    return counted;
+}
+
+}  // namespace
+
+WEFT_TEST(
+    "no allocation: fibers that yield, sleep, park, suspend and wait, on each kind of stack") {
+    using enum stack_kind;
+    for (const stack_kind kind : {own, ucontext, thread, swapped})
+        for (const bool external_wakes : {false, true})
+            EXPECT_EQ(allocations_of_fibers(kind, external_wakes), 0)
+                << static_cast<int>(kind) << external_wakes;
+}
+
+WEFT_TEST("no allocation: a fiber started from a fiber, once the caches are warm") {
+    loop s({.external_wakes = false});
+    long counted = -1;
+    go(s, [&] {
+        int ended = 0;
+        const auto start_many = [&] {
+            for (int i = 0; i < 50; ++i) go([&] { ++ended; });
+            yield();
+        };
+        start_many();
+        counted = allocations_of(start_many);
+        yield();
+        EXPECT_EQ(ended, 100);
+    });
+    s.run();
+    EXPECT_EQ(counted, 0);
+}
