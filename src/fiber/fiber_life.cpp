@@ -7,12 +7,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fiber/fiber_life.hpp"
 
-#include <cstring>
+#include <cstdlib>
+#include <exception>
 #include <stdexcept>
 
 #include <weft/base/assert.hpp>
 #include <weft/stack/overflow.hpp>
 
+#include "base/report.hpp"
 #include "fiber/fiber_extras.hpp"
 
 namespace weft::inline v0::detail {
@@ -111,6 +113,7 @@ fiber_block* allocate_fiber(executor& home, const birth& how) {
     const std::size_t fixed = size_of(how.options.kind);
     if (alignment > block_step)
         throw std::invalid_argument("weft: a fiber's callable is aligned to more than 64 bytes");
+    fiber_list::of(home);
     const std::size_t offset = (fixed + alignment - 1) / alignment * alignment;
     const std::size_t size = offset + how.size;
     if (offset > 0xffff || size > 0xffffffff)
@@ -120,7 +123,8 @@ fiber_block* allocate_fiber(executor& home, const birth& how) {
     fiber_block* const block = construct(how.options.kind, memory, home, how);
     block->callable_offset = static_cast<std::uint16_t>(offset);
     block->allocated = static_cast<std::uint32_t>(size);
-    if (how.options.name.empty() && how.options.stacks == nullptr) return block;
+    // What may be needed where nothing can fail is made here.
+    if (how.options.name.empty() && how.options.stacks == nullptr && !how.has_handle) return block;
     try {
         fiber_extras& extras = extras_of(*block);
         extras.name = how.options.name;
@@ -170,6 +174,37 @@ void release(fiber_block* block) noexcept {
     if (block->references.load(std::memory_order_acquire) == 1 ||
         block->references.fetch_sub(1, std::memory_order_acq_rel) == 1)
         free_block_memory(block);
+}
+
+// --- an exception that nobody takes
+
+namespace {
+
+std::terminate_handler terminate_before = nullptr;
+
+// Terminate happens at the throw, with the stack as it was; here it is said whose stack that is.
+[[noreturn]] void name_fiber_and_terminate() {
+    const fiber_worker* const worker = fiber_worker::here();
+    if (worker != nullptr && worker->current != nullptr) {
+        const char* const name = static_cast<const activity*>(worker->current)->name;
+        report()
+            .text("weft: terminate in fiber ")
+            .text(*name != 0 ? name : "(no name)")
+            .text("\n")
+            .write();
+    }
+    terminate_before();
+    std::abort();
+}
+
+}  // namespace
+
+void name_fibers_at_terminate() noexcept {
+    static const bool once = [] {
+        terminate_before = std::set_terminate(&name_fiber_and_terminate);
+        return true;
+    }();
+    static_cast<void>(once);
 }
 
 // --- the first run

@@ -35,6 +35,9 @@ void live_on(fiber_block& me);
 /// Off its stack: gives everything back.
 runnable* after_end(fiber_worker& worker, fiber_block& ended) noexcept;
 
+/// From now on terminate says in which fiber it happens, before it does what it did before.
+void name_fibers_at_terminate() noexcept;
+
 // waiting.cpp
 /// False: it is cancelled, and the request says so. Aborts: inside no_suspend.
 [[nodiscard]] bool may_wait(fiber_block& me, wait_request& request) noexcept;

@@ -22,7 +22,7 @@ public:
     ~fiber_list() override;
 
     /// The executor's, made at first use.
-    [[nodiscard]] static fiber_list& of(executor& home);
+    static fiber_list& of(executor& home);
 
     void add(fiber_block& block) noexcept;
     static void remove(fiber_block& block) noexcept;

@@ -78,7 +78,7 @@ private:
 /// What a worker of ours owns for its fibers.
 class fiber_attachment final : public worker_attachment {
 public:
-    explicit fiber_attachment(worker& w) : side(w, stacks, this) {}
+    explicit fiber_attachment(worker& w);
     fiber_attachment(const fiber_attachment&) = delete;
     fiber_attachment& operator=(const fiber_attachment&) = delete;
     ~fiber_attachment() override = default;

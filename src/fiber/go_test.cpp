@@ -215,7 +215,7 @@ WEFT_TEST("go: an exception that leaves a fiber goes to the executor's handler")
 WEFT_TEST("go: an exception with no handler terminates at the throw") {
     const auto misuse = [] {
         loop s;
-        go(s, [] {
+        go(s, {.name = "the thrower"}, [] {
             const struct speaks {
                 ~speaks() { std::fputs("unwound", stderr); }
             } never;
@@ -223,7 +223,9 @@ WEFT_TEST("go: an exception with no handler terminates at the throw") {
         });
         s.run();
     };
-    EXPECT_DEATH(misuse(), "terminate called after throwing(.|\n)*nobody's");
+    EXPECT_DEATH(
+        misuse(),
+        "^weft: terminate in fiber the thrower\nterminate called after throwing(.|\n)*nobody's");
 }
 
 LOOP_TEST("go: one that never waits gives its stack to the next, and none keeps one") {

@@ -119,6 +119,10 @@ void fiber_driver::wake() noexcept {
     if (woken != nullptr) woken->wake();
 }
 
+fiber_attachment::fiber_attachment(worker& w) : side(w, stacks, this) {
+    name_fibers_at_terminate();
+}
+
 driver* fiber_attachment::driver_of_running_fiber() {
     if (side.current == nullptr) return nullptr;
     for (const auto& one : drivers_)
