@@ -133,6 +133,14 @@ constexpr auto swapped_kind = static_cast<std::uint8_t>(stack_kind::swapped) | s
         fiber_list::of(*left.home).add(left);
 }
 
+// From then on the straight way is open to one of kind own.
+[[gnu::always_inline]] inline void list_on_loop(fiber_block& me) noexcept {
+    if ((me.attention.load(std::memory_order_relaxed) & apart_bit) == 0) return;
+    list(me);
+    if (me.runnable::kind == own_kind)
+        me.attention.fetch_and(static_cast<std::uint8_t>(~apart_bit), std::memory_order_relaxed);
+}
+
 // Sets the word to waiting. False: the fiber is cancelled already, and claimed for that.
 //
 // With other threads about: they set the cancelled bit, then look at the word; here the word is
@@ -174,6 +182,38 @@ runnable* after_yield(fiber_worker& worker, fiber_block& left) noexcept {
     list(left);
     worker.exec.home.post(left.resume_as);
     return nullptr;
+}
+
+// One that cannot go the straight way, or not yet.
+[[gnu::noinline]] void yield_otherwise(fiber_worker& worker) {
+    fiber_block& me = *worker.current;
+    if ((me.attention.load(std::memory_order_relaxed) & (hook_bit | no_suspend_bit)) != 0)
+        return yield_through_hooks(me);
+    if (!worker.exec.local) {
+        worker.after = &after_yield;
+        worker.left = &me;
+        return leave(worker, me, worker.exec.pick());
+    }
+    runnable* const next = worker.exec.pick();
+    if (next == nullptr && worker.exec.ticks != 0) return;
+    list_on_loop(me);
+    worker.exec.ready.push(&me);
+    leave(worker, me, next);
+}
+
+// A fiber of kind own on a loop leaves for the next. Says who left for it in turn; nullptr: one
+// that ended, for which there is something to be done.
+[[gnu::always_inline]] inline const context* switch_from(thread_block& thread, fiber_worker& worker,
+                                                         own_fiber& me, runnable* next) noexcept {
+    me.running = thread.running;
+    if (next != nullptr && next->kind == own_kind) [[likely]] {
+        auto& other = static_cast<own_fiber&>(*next);
+        worker.current = &other;
+        thread.running = other.running;
+        return swap_here(me.where, other.where).left;
+    }
+    worker.then = next;
+    return swap_here(me.where, worker.home).left;
 }
 
 }  // namespace
@@ -221,25 +261,14 @@ void wait_firmly_function(void* argument, void*) {
     fiber_worker* const worker = thread.fibers;
     if (worker == nullptr || worker->current == nullptr) [[unlikely]]
         return wait_in_thread(request);
-    auto& me = static_cast<own_fiber&>(*worker->current);
-    if ((me.attention.load(std::memory_order_relaxed) & ~cancelled_bit) != 0) [[unlikely]]
+    if ((worker->current->attention.load(std::memory_order_relaxed) & ~cancelled_bit) != 0)
+        [[unlikely]]
         return wait_function(argument, nullptr);
+    auto& me = static_cast<own_fiber&>(*worker->current);
     me.word.store(waiter::waiting_firm, std::memory_order_relaxed);
     if (!request.call(request.callable, me)) return;
     me.reason.store(request.reason, std::memory_order_relaxed);
-    runnable* const next = worker->exec.pick();
-    me.running = thread.running;
-    const context* left;
-    if (next != nullptr && next->kind == own_kind) [[likely]] {
-        auto& other = static_cast<own_fiber&>(*next);
-        worker->current = &other;
-        thread.running = other.running;
-        left = swap_here(me.where, other.where).left;
-    } else {
-        worker->then = next;
-        left = swap_here(me.where, worker->home).left;
-    }
-    if (left == nullptr) [[unlikely]]
+    if (switch_from(thread, *worker, me, worker->exec.pick()) == nullptr) [[unlikely]]
         arrive();
     me.reason.store(nullptr, std::memory_order_relaxed);
 }
@@ -262,10 +291,7 @@ void wait_function(void* argument, void*) {
         // Only this thread resumes it, and it does so after it has left: so it may be published
         // from its own stack, and if the event is there, stay. pick() may well give this very
         // fiber.
-        list(me);
-        if (me.runnable::kind == own_kind)  // from now on the straight way is open
-            me.attention.fetch_and(static_cast<std::uint8_t>(~apart_bit),
-                                   std::memory_order_relaxed);
+        list_on_loop(me);
         if (!begin_wait(*worker, me, request)) [[unlikely]] {
             request.outcome = wait_outcome::cancelled;
         } else if (request.call(request.callable, me)) [[likely]] {
@@ -316,21 +342,18 @@ void suspend_function(void* argument, void*) {
 
 // On a loop the fiber may queue itself before it has left: nobody else takes from that queue.
 void yield_function(void*, void*) {
-    fiber_worker* const worker = fiber_worker::here();
+    thread_block& thread = this_thread_block();
+    fiber_worker* const worker = thread.fibers;
     WEFT_ASSERT(worker != nullptr && worker->current != nullptr, "yield: called outside any fiber");
-    fiber_block& me = *worker->current;
-    if ((me.attention.load(std::memory_order_relaxed) & (hook_bit | no_suspend_bit)) != 0)
-        return yield_through_hooks(me);
-    if (!worker->exec.local) [[unlikely]] {
-        worker->after = &after_yield;
-        worker->left = &me;
-        return leave(*worker, me, worker->exec.pick());
-    }
+    if ((worker->current->attention.load(std::memory_order_relaxed) & ~cancelled_bit) != 0)
+        [[unlikely]]
+        return yield_otherwise(*worker);
+    auto& me = static_cast<own_fiber&>(*worker->current);
     runnable* const next = worker->exec.pick();
     if (next == nullptr && worker->exec.ticks != 0) return;  // 0: perhaps the loop is stepped
-    list(me);
-    worker->exec.ready.push(me.resume_as);
-    leave(*worker, me, next);
+    worker->exec.ready.push(&me);
+    if (switch_from(thread, *worker, me, next) == nullptr) [[unlikely]]
+        arrive();
 }
 
 // --- entering, from the worker's own stack
