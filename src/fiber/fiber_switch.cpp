@@ -1,20 +1,19 @@
 // fiber_switch.cpp - a fiber stops, another goes on.
 //
-// A fiber that stops says what is to be done once it is off its stack (`after`), and asks its
-// worker what runs next. If that is a started fiber of the same kind it switches to it directly;
-// otherwise to the worker's own stack, where fiber_block::run() goes on:
+// A fiber that stops asks its worker what runs next. If that is a started fiber of the same kind it
+// switches to it directly; otherwise to the worker's own stack, where fiber_block::run() goes on:
 //
 //      A                      B                       worker's stack
-//      wait(): after = ...                            loop: r->run() ...
+//      wait(): publishes                              loop: r->run() ...
 //      pick() == B
-//      swap  ---------------> arrive(): after(A)
-//                             goes on
-//                             wait(): pick() == none
+//      swap  ---------------> goes on
+//                             suspend(): after = ...
 //                             swap  ----------------> after(B); return what runs next
 //
-// After `after` has published a fiber, nothing of it is touched: another thread may be running it.
-// Everything here that switches is reached through call_switching (docs/switch.md), and what
-// follows a switch asks for its thread again.
+// On a loop a wait is published before the fiber leaves: only this thread resumes it. Where others
+// may, and for a suspend(), a hook or an end, what is to be done comes once it is off its stack
+// (`after`), by whoever goes on; and after that has published a fiber, nothing of it is touched.
+// Everything here that switches is reached through call_switching (docs/switch.md).
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <weft/base/assert.hpp>

@@ -330,7 +330,7 @@ WEFT_TEST("park: stress of unpark from another thread, no permit is lost") {
 
 WEFT_TEST("wait: stress of cancel, deadline and event from three threads, each wait ends once") {
     const with_test_points points;
-    const long rounds = weft_test::stress_count(50'000);
+    const long rounds = weft_test::stress_count(10'000);
     loop s;
     std::atomic<long> round = 0;
     std::atomic<cancel_scope*> scope = nullptr;

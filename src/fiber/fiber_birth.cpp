@@ -1,0 +1,169 @@
+// fiber_birth.cpp - control blocks: made with their callable, counted, freed.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <stdexcept>
+
+#include <weft/base/assert.hpp>
+#include <weft/fiber/detail/birth.hpp>
+
+#include "fiber/fiber_extras.hpp"
+#include "fiber/fiber_life.hpp"
+
+namespace weft::inline v0::detail {
+
+fiber_block::fiber_block(executor& where, const birth& how) noexcept
+    : waiter(waiter::who::fiber),
+      running(this),
+      home(&where),
+      resume_as(this),
+      timer(&fire_timer),
+      operate(how.operate),
+      site(how.site),
+      has_handle(how.has_handle) {
+    runnable::kind = static_cast<std::uint8_t>(how.options.kind);
+    activity::kind = "fiber";
+    activity::name = "";
+    stack_size = how.options.stack_size;
+    pinned = how.options.pinned;
+    plain_stack = how.options.stacks == nullptr && how.options.stack_size == 0;
+}
+
+namespace {
+
+template <class Block>
+fiber_block* construct(void* memory, executor& home, const birth& how) {
+    auto* const block = ::new (memory) Block(home, how);
+    if constexpr (requires { block->where.registers_; })
+        block->touches_offset = static_cast<std::uint16_t>(
+            reinterpret_cast<std::byte*>(&block->where) - reinterpret_cast<std::byte*>(block));
+    return block;
+}
+
+std::size_t size_of(stack_kind kind) {
+    switch (kind) {
+        case stack_kind::own:
+            return sizeof(own_fiber);
+        case stack_kind::ucontext:
+            return sizeof(ucontext_fiber);
+        case stack_kind::thread:
+            return sizeof(thread_fiber);
+        case stack_kind::swapped:
+            return sizeof(swapped_fiber);
+    }
+    throw std::invalid_argument("weft: fiber_options::kind is none of the four");
+}
+
+fiber_block* construct(stack_kind kind, void* memory, executor& home, const birth& how) {
+    switch (kind) {
+        case stack_kind::own:
+            return construct<own_fiber>(memory, home, how);
+        case stack_kind::ucontext:
+            return construct<ucontext_fiber>(memory, home, how);
+        case stack_kind::thread:
+            return construct<thread_fiber>(memory, home, how);
+        case stack_kind::swapped:
+            break;
+    }
+    return construct<swapped_fiber>(memory, home, how);
+}
+
+void destroy(fiber_block& block) noexcept {
+    switch (block.stack()) {
+        case stack_kind::own:
+            return static_cast<own_fiber&>(block).~own_fiber();
+        case stack_kind::ucontext:
+            return static_cast<ucontext_fiber&>(block).~ucontext_fiber();
+        case stack_kind::thread:
+            return static_cast<thread_fiber&>(block).~thread_fiber();
+        case stack_kind::swapped:
+            return static_cast<swapped_fiber&>(block).~swapped_fiber();
+    }
+}
+
+block_cache* blocks_here() noexcept {
+    fiber_worker* const worker = fiber_worker::here();
+    return worker != nullptr && worker->attachment != nullptr ? &worker->attachment->blocks
+                                                              : nullptr;
+}
+
+void free_block_memory(fiber_block* block) noexcept {
+    const std::size_t size = block->allocated;
+    delete block->extras;
+    destroy(*block);
+    if (block_cache* const cache = blocks_here())
+        cache->give_back(block, size);
+    else
+        give_back_block(block, size);
+}
+
+}  // namespace
+
+fiber_block* allocate_fiber(executor& home, const birth& how) {
+    const std::size_t alignment = how.alignment;
+    const std::size_t fixed = size_of(how.options.kind);
+    if (alignment > block_step)
+        throw std::invalid_argument("weft: a fiber's callable is aligned to more than 64 bytes");
+    fiber_list::of(home);
+    const std::size_t offset = (fixed + alignment - 1) / alignment * alignment;
+    const std::size_t size = offset + how.size;
+    if (offset > 0xffff || size > 0xffffffff)
+        throw std::invalid_argument("weft: a fiber's callable of 4 GiB or more");
+    block_cache* const cache = blocks_here();
+    void* const memory = cache != nullptr ? cache->take(size) : take_block(size);
+    fiber_block* const block = construct(how.options.kind, memory, home, how);
+    block->callable_offset = static_cast<std::uint16_t>(offset);
+    block->allocated = static_cast<std::uint32_t>(size);
+    // What may be needed where nothing can fail is made here.
+    if (how.options.name.empty() && how.options.stacks == nullptr && !how.has_handle) return block;
+    try {
+        fiber_extras& extras = extras_of(*block);
+        extras.name = how.options.name;
+        extras.stacks = how.options.stacks;
+        block->activity::name = extras.name.c_str();
+    } catch (...) {
+        free_block_memory(block);
+        throw;
+    }
+    return block;
+}
+
+void* callable_of(fiber_block& block) noexcept { return block.callable(); }
+
+void discard_fiber(fiber_block* block) noexcept { free_block_memory(block); }
+
+void start_fiber(fiber_block& block) noexcept {
+    executor& home = *block.home;
+    home.add_work(1);
+    home.post(&block);
+}
+
+executor& current_executor(const char* call) noexcept {
+    fiber_worker* const worker = fiber_worker::here();
+    if (worker == nullptr || worker->current == nullptr)
+        fail("called outside any fiber, and no executor was named", call);
+    return *worker->current->home;
+}
+
+fiber_extras& extras_of(fiber_block& block) {
+    if (block.extras == nullptr) {
+        auto* const made = new fiber_extras;
+        const block_lock lock(block);  // request_stop() may look at it, or have been here before
+        if (block.is_cancelled()) made->reason = cancel_reason::requested;
+        block.extras = made;
+    }
+    return *block.extras;
+}
+
+void add_reference(fiber_block& block) noexcept {
+    block.references.fetch_add(1, std::memory_order_relaxed);
+}
+
+// acq_rel: what each holder did happens before the end. The only one left needs no locked
+// operation.
+void release(fiber_block* block) noexcept {
+    if (block->references.load(std::memory_order_acquire) == 1 ||
+        block->references.fetch_sub(1, std::memory_order_acq_rel) == 1)
+        free_block_memory(block);
+}
+
+}  // namespace weft::inline v0::detail
