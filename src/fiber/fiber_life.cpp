@@ -71,7 +71,7 @@ void give_back_stack(fiber_worker& worker, fiber_block& block) noexcept {
 
 // Tops of stacks at the same place in each page would share few cache lines' worth of sets.
 constexpr std::size_t colour_step = 64;
-constexpr std::uint32_t colours = 16;
+constexpr std::uint32_t colours = 32;  // two kilobytes of the first page
 
 template <class Block>
 void prepare_context(fiber_worker& worker, Block& block, context_entry entry) {
