@@ -1,0 +1,101 @@
+// weft.cpp - the ring on fibers of weft: every kind of fiber, both orders, one thread and two.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "cases/ring/weft_ring.hpp"
+
+namespace {
+
+using namespace bench::ring;
+using enum weft::stack_kind;
+
+constexpr std::string_view no_more = "not tried";
+constexpr std::uint64_t page = 4'700;  // a fiber with one page of stack in use
+
+constexpr row rows[] = {
+    {.key = "slot",
+     .title = "weft, wake slot",
+     .make = make<true, own>,
+     .most_fibers = 2'000'000,
+     .why = no_more,
+     .bytes = page},
+    {.key = "fifo",
+     .title = "weft, strictly FIFO",
+     .make = make<false, own>,
+     .most_fibers = 2'000'000,
+     .why = no_more,
+     .bytes = page},
+    {.key = "swapped",
+     .title = "weft, swapped",
+     .make = make<true, swapped>,
+     .messages = 4'000'000,
+     .bytes = 1'000},
+    {.key = "ucontext",
+     .title = "weft, ucontext",
+     .make = make<true, ucontext>,
+     .messages = 4'000'000,
+     .most_fibers = 2'000'000,
+     .why = no_more,
+     .bytes = page + 1'000,
+     .sparse = true},
+    {.key = "thread",
+     .title = "weft, thread",
+     .make = make<true, thread>,
+     .messages = 200'000,
+     .most_fibers = 8'000,
+     .why = "too many threads",
+     .bytes = 20'000,
+     .sparse = true},
+    {.key = "slot1000",
+     .title = "weft, wake slot, D = 1000",
+     .make = make<true, own>,
+     .most_fibers = 2'000'000,
+     .why = no_more,
+     .bytes = page,
+     .frame = 1'000,
+     .sparse = true},
+    {.key = "slot10000",
+     .title = "weft, wake slot, D = 10000",
+     .make = make<true, own>,
+     .most_fibers = 2'000'000,
+     .why = no_more,
+     .bytes = page + 12'000,
+     .frame = 10'000,
+     .sparse = true},
+    {.key = "swapped1000",
+     .title = "weft, swapped, D = 1000",
+     .make = make<true, swapped>,
+     .messages = 4'000'000,
+     .bytes = 2'000,
+     .frame = 1'000,
+     .sparse = true},
+    {.key = "swapped10000",
+     .title = "weft, swapped, D = 10000",
+     .make = make<true, swapped>,
+     .messages = 2'000'000,
+     .bytes = 11'000,
+     .frame = 10'000,
+     .sparse = true},
+    {.key = "threads1",
+     .title = "weft, one loop a thread, P = 1",
+     .make = make<true, own>,
+     .messages = 64'000'000,
+     .most_fibers = 2'000'000,
+     .why = no_more,
+     .bytes = page,
+     .sparse = true,
+     .asked = true},
+    {.key = "threads2",
+     .title = "weft, one loop a thread, P = 2",
+     .make = make<true, own>,
+     .messages = 64'000'000,
+     .most_fibers = 2'000'000,
+     .why = no_more,
+     .bytes = page,
+     .threads = 2,
+     .sparse = true,
+     .asked = true},
+};
+
+}  // namespace
+
+int main(int argc, char** argv) { return bench::ring::main(argc, argv, rows); }
