@@ -23,7 +23,6 @@
 #pragma once
 
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -41,6 +40,7 @@
 #include <thread>
 #include <vector>
 
+#include "support/apart.hpp"
 #include "support/memory.hpp"
 #include "support/row.hpp"
 
@@ -201,29 +201,6 @@ inline std::string grouped(std::uint64_t number) {
     std::string text = std::to_string(number);
     for (std::size_t at = text.size(); at > 3;) text.insert(at -= 3, 1, ',');
     return text;
-}
-
-// In a process of its own, so that each begins with the same memory. What it printed is printed;
-// its status is 0, or says how it ended.
-template <class F>
-int apart(F f) {
-    std::fflush(stdout);
-    const pid_t child = ::fork();
-    require(child >= 0, "fork");
-    if (child == 0) {
-        try {
-            f();
-        } catch (const std::exception& error) {
-            std::fprintf(stderr, "ring: %s\n", error.what());
-            std::_Exit(3);
-        }
-        std::fflush(stdout);
-        std::_Exit(0);
-    }
-    int status = 0;
-    require(::waitpid(child, &status, 0) == child, "waitpid");
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 1) std::exit(1);  // a wrong answer
-    return status;
 }
 
 struct plan {
