@@ -183,7 +183,8 @@ constexpr row rows[] = {
      .make = make<true>,
      .most_fibers = 2'000'000,
      .why = "not tried",
-     .bytes = 4'300},
+     .bytes = 4'300,
+     .sparse = true},
 };
 
 }  // namespace

@@ -94,6 +94,7 @@ constexpr row rows[] = {
      .most_fibers = 8'000,
      .why = "too many threads",
      .bytes = 20'000,
+     .sparse = true,
      .exact = false},
 };
 

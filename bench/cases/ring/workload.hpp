@@ -211,7 +211,7 @@ struct plan {
     bool all;  // also the sparse rows, and with its suspensions
 };
 
-inline constexpr std::uint64_t eights[] = {16, 800, 80'000, 800'000};
+inline constexpr std::uint64_t eights[] = {16, 800, 80'000};
 inline constexpr std::uint64_t twos[] = {4, 200, 20'000};
 inline constexpr std::uint64_t strict_twos[] = {16, 800};
 inline constexpr std::uint64_t strict_eights[] = {80'000, 800'000};

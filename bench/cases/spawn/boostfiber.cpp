@@ -49,5 +49,6 @@ int main(int argc, char** argv) {
                     in_batches(fibers::pooled_fixedsize_stack(stack_size)));
     measure_batches(how, "Boost.Fiber, default stacks", in_batches(fibers::default_stack()),
                     100'000);
-    measure_at_once(how, "Boost.Fiber, pooled stacks, a million at once", 9'000, at_once());
+    measure_at_once(how, "Boost.Fiber, pooled stacks, a million at once", 9'000, at_once(),
+                    100'000);
 }

@@ -61,7 +61,9 @@ void measure_at_once(const settings& how, std::string_view row, std::uint64_t by
     const std::uint64_t count = count_of(how, fibers);
     if (count * bytes / 1024 > available_kibibytes())
         return report_none({row, "ns"}, "not enough memory");
-    const int status = apart([&] { report({row, "ns"}, timed(row, count, play)); });
+    const int status = apart([&] {
+        report({row, "ns"}, timed(row, count, play), fibers < 1'000'000 ? "only 100,000" : "");
+    });
     if (status != 0) report_none({row, "ns"}, "it failed");
 }
 
