@@ -230,14 +230,24 @@ inline constexpr plan size_plans[] = {
     {"N = 2: ", 2, false, all_twos, true},
 };
 
+// What is told of a ring beside its speed, in a row of its own.
+enum class beside { nothing, suspensions, memory };
+
+inline std::uint64_t peak_kibibytes(const row& r) {
+    rusage used;
+    ::getrusage(r.program != nullptr ? RUSAGE_CHILDREN : RUSAGE_SELF, &used);
+    return static_cast<std::uint64_t>(used.ru_maxrss);
+}
+
 inline void measure(const settings& how, const plan& p, const row& r, std::uint64_t fibers,
-                    bool with_suspensions) {
+                    beside more) {
     const std::string name = std::string(p.prefix) + std::string(r.title);
     const std::string at = grouped(fibers);
-    const std::string counted = name + ", suspensions";
+    const std::string other = name + (more == beside::suspensions ? ", suspensions" : ", peak RSS");
+    const std::string_view unit = more == beside::suspensions ? "a message" : "MiB";
     const auto none = [&](std::string_view why) {
         report_none({name, "M/s", at}, why);
-        if (with_suspensions) report_none({counted, "a message", at}, why);
+        if (more != beside::nothing) report_none({other, unit, at}, why);
     };
     if (r.program != nullptr && ::access(program_of(r).c_str(), X_OK) != 0)
         return none(std::string(r.program) + " is not there");
@@ -245,7 +255,7 @@ inline void measure(const settings& how, const plan& p, const row& r, std::uint6
     const std::uint64_t cycles =
         how.quick ? std::min<std::uint64_t>(fibers / p.length, 10) : fibers / p.length;
     if (cycles % r.threads != 0) return none("-");
-    if (cycles * p.length * r.bytes / 1024 > available_kibibytes())
+    if (cycles * p.length * r.bytes / 1024 * 5 / 4 > available_kibibytes())
         return none("not enough memory");
     // Strictly each message is a suspension, with N = 2 every second: so fewer will do.
     const std::uint64_t wanted = how.count(r.messages) / (p.strict ? 4 : p.length == 2 ? 2 : 1);
@@ -257,8 +267,10 @@ inline void measure(const settings& how, const plan& p, const row& r, std::uint6
         check(s, out, r);
         const auto messages = static_cast<double>(s.messages());
         report({name, "M/s", at}, messages / out.seconds / 1e6);
-        if (with_suspensions)
-            report({counted, "a message", at}, static_cast<double>(out.sum.suspended) / messages);
+        if (more == beside::suspensions)
+            report({other, unit, at}, static_cast<double>(out.sum.suspended) / messages);
+        if (more == beside::memory)
+            report({other, unit, at}, static_cast<double>(peak_kibibytes(r)) / 1024);
     });
     if (status != 0) none(WIFEXITED(status) ? "ended by an error" : "ended by a signal");
 }
@@ -266,8 +278,6 @@ inline void measure(const settings& how, const plan& p, const row& r, std::uint6
 inline void print_one(const shape& s, const row& r) {
     const outcome out = play(s, r);
     check(s, out, r);
-    rusage used;
-    ::getrusage(r.program != nullptr ? RUSAGE_CHILDREN : RUSAGE_SELF, &used);
     const auto messages = static_cast<double>(s.messages());
     std::printf("%s: %s fibers, %s messages, %.4f s, %.2f M/s, ", std::string(r.title).c_str(),
                 grouped(s.fibers()).c_str(), grouped(s.messages()).c_str(), out.seconds,
@@ -275,7 +285,7 @@ inline void print_one(const shape& s, const row& r) {
     if (r.counts)
         std::printf("%s suspensions (%.4f a message), ", grouped(out.sum.suspended).c_str(),
                     static_cast<double>(out.sum.suspended) / messages);
-    std::printf("peak RSS %ld KiB\n", used.ru_maxrss);
+    std::printf("peak RSS %lu KiB\n", peak_kibibytes(r));
 }
 
 struct command_line {
@@ -310,6 +320,11 @@ inline command_line read(int argc, char** argv) {
     return said;
 }
 
+inline beside told(const command_line& said, const plan& p, const row& r) {
+    if (said.sizes) return beside::memory;
+    return p.all && r.counts ? beside::suspensions : beside::nothing;
+}
+
 }  // namespace detail
 
 /// main() of every program of the case.
@@ -330,7 +345,7 @@ inline int main(int argc, char** argv, std::span<const row> rows) {
                                              : detail::table_plans)
                 if (p.all || !r.sparse)
                     for (const std::uint64_t size : p.sizes)
-                        detail::measure(said.how, p, r, size, !said.sizes && p.all && r.counts);
+                        detail::measure(said.how, p, r, size, detail::told(said, p, r));
         }
     }
     return 0;
