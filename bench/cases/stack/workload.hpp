@@ -14,11 +14,11 @@
 #include <cstddef>
 #include <exception>
 #include <fstream>
-#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "support/memory.hpp"
 #include "support/row.hpp"
 
 namespace bench {
@@ -54,18 +54,6 @@ public:
 private:
     int zeros_;
 };
-
-/// The KiB that a line of /proc/self/status or /proc/meminfo says.
-inline std::size_t kibibytes(const char* file, std::string_view key) {
-    std::ifstream lines(file);
-    std::string word;
-    while (lines >> word) {
-        std::size_t value = 0;
-        if (word == key && lines >> value) return value;
-        lines.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
-    }
-    return 0;
-}
 
 inline std::size_t lines_in_maps() {
     std::ifstream maps("/proc/self/maps");
