@@ -75,8 +75,15 @@ class Fiber:
         activity = self.block.cast(type_of("activity"))
         return activity["name"].string(errors="replace") or "(no name)"
 
+    def kind_byte(self):
+        """The stack_kind, and whether it has started (started_bit in src/fiber/fiber_block.hpp)."""
+        return int(self.block.cast(gdb.lookup_type("weft::v0::runnable"))["kind"])
+
     def kind(self):
-        return KINDS.get(int(self.block.cast(gdb.lookup_type("weft::v0::runnable"))["kind"]), "?")
+        return KINDS.get(self.kind_byte() & 0x7f, "?")
+
+    def started(self):
+        return self.kind_byte() & 0x80 != 0
 
     def site(self):
         """Where it was started, or None: not every `fiber` knows it."""
@@ -103,7 +110,7 @@ class Fiber:
 
     def registers(self):
         """The registers that were saved when it left, by their names; None: there are none."""
-        if self.kind() not in ("own", "ucontext") or not bool(self.block["started"]):
+        if self.kind() not in ("own", "ucontext") or not self.started():
             return None
         where = self.pointer.cast(type_of(self.kind() + "_fiber").pointer())["where"]
         # A build with the portable switch has ucontext for both kinds.
