@@ -26,13 +26,15 @@ class loop::inside {
 public:
     explicit inside(loop& entered) : loop_(entered) {
         WEFT_ASSERT(!loop_.is_here(), "loop: run from inside itself");
+        detail::worker* const outer = detail::this_thread_block().runs_for;
+        // Other threads cannot wake a fiber of a loop that takes no wakes from them.
+        if (outer != nullptr && outer->attachment != nullptr &&
+            !(outer->closed && loop_.external_wakes_))
+            lent_ = outer->attachment->driver_of_running_fiber();
         WEFT_ASSERT(!loop_.running_.exchange(true, std::memory_order_acquire),
                     "loop: run by two threads at once");
         enter();
-        detail::worker* const outer = loop_.worker_.outer;
-        if (outer != nullptr && outer->attachment != nullptr)
-            if ((lent_ = outer->attachment->driver_of_running_fiber()) != nullptr)
-                loop_.driver_.store(lent_, std::memory_order_release);
+        if (lent_ != nullptr) loop_.driver_.store(lent_, std::memory_order_release);
     }
     inside(const inside&) = delete;
     inside& operator=(const inside&) = delete;
@@ -40,7 +42,11 @@ public:
         leave();
         loop_.driver_.store(loop_.watched_ ? loop_.watched_driver_.get() : loop_.own_driver_.get(),
                             std::memory_order_release);
-        if (lent_ != nullptr) lent_->give_back();
+        if (lent_ != nullptr) {  // whoever was asked to wake it has to be done with it
+            while (loop_.posters_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
+            lent_->give_back();
+        }
+        if (loop_.watched_) loop_.expect_posts();
         loop_.running_.store(false, std::memory_order_release);
     }
 
@@ -200,9 +206,12 @@ bool loop::poll() {
     if (watched != nullptr) watched->clear();
     const bool any = !worker_.idle() || !inbox_.empty() || timers_.earliest() <= clock_->now();
     run_ready();
-    // From here on a post writes to the descriptor; what came just before it is seen at once.
-    if (watched != nullptr && external_wakes_ && !inbox_.fall_asleep()) watched->wake();
     return any;
+}
+
+// From here on a post writes to the descriptor; what is there already makes it readable at once.
+void loop::expect_posts() noexcept {
+    if (!worker_.idle() || (external_wakes_ && !inbox_.fall_asleep())) watched_driver_->wake();
 }
 
 int loop::descriptor() {
@@ -265,14 +274,14 @@ void loop::add_work(std::ptrdiff_t change) noexcept {
         work_ += change;
     } else {
         posters_.fetch_add(1, std::memory_order_relaxed);  // as in post_from_outside()
-        outside_work_.fetch_add(change, std::memory_order_acq_rel);
+        outside_work_.fetch_add(change, std::memory_order_seq_cst);
         if (change < 0 && inbox_.rouse()) wake_driver();
         posters_.fetch_sub(1, std::memory_order_release);
     }
 }
 
 std::size_t loop::alive() const noexcept {
-    return static_cast<std::size_t>(work_ + outside_work_.load(std::memory_order_acquire));
+    return static_cast<std::size_t>(work_ + outside_work_.load(std::memory_order_seq_cst));
 }
 
 random_source& loop::random() noexcept {

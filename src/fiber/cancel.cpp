@@ -85,7 +85,12 @@ fiber_block& running_fiber(const char* call) noexcept {
 // After a reason was set: wakes the fiber if it waits, then tells the stop sources.
 void act(fiber_block& block, const std::vector<std::stop_source>& told) noexcept {
     WEFT_TEST_POINT("cancel: the bit is set");
-    if (block.is_cancelled() && block.waiter::claim(wait_outcome::cancelled)) block.wake();
+    bool won = false;
+    {
+        const block_lock lock(block);  // so that it does not enter a shield in between
+        won = block.is_cancelled() && block.waiter::claim(wait_outcome::cancelled);
+    }
+    if (won) block.wake();
     for (std::stop_source source : told) source.request_stop();
 }
 

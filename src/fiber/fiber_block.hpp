@@ -38,6 +38,9 @@ enum attention : std::uint8_t {
 
 /// In runnable::kind, beside the stack_kind: two fibers with equal bytes can switch directly.
 inline constexpr std::uint8_t started_bit = 0x80;
+/// One whose executor is not the one that the thread's worker belongs to: nobody of that switches
+/// to it directly, for it has to be run as its executor says.
+inline constexpr std::uint8_t guest_bit = 0x40;
 
 struct fiber_block : runnable, activity, waiter {
     fiber_block(executor& where, const birth& how) noexcept;
@@ -48,7 +51,7 @@ struct fiber_block : runnable, activity, waiter {
         return reinterpret_cast<std::byte*>(this) + callable_offset;
     }
     [[nodiscard]] stack_kind stack() const noexcept {
-        return static_cast<stack_kind>(runnable::kind & ~started_bit);
+        return static_cast<stack_kind>(runnable::kind & ~(started_bit | guest_bit));
     }
     [[nodiscard]] bool started() const noexcept { return (runnable::kind & started_bit) != 0; }
     [[nodiscard]] bool is_cancelled() const noexcept {

@@ -185,7 +185,9 @@ void finish(fiber_block& me) noexcept {
 
 // From here on join() returns.
 void complete(fiber_block& me) noexcept {
-    if (me.references.load(std::memory_order_acquire) == 1 && !me.has_handle) return;
+    if (me.references.load(std::memory_order_acquire) == 1 && !me.has_handle &&
+        (me.extras == nullptr || me.extras->error == nullptr))
+        return;
     waiter* woken = nullptr;
     std::exception_ptr nobodys;
     {
@@ -225,25 +227,27 @@ void bury(fiber_block& ended) noexcept {
     home.add_work(-1);
 }
 
+void end_unstarted(fiber_worker& worker, fiber_block& block) noexcept {
+    block.operate(block.callable(), birth_operation::destroy);
+    bury(block);
+    feed_starving(worker);  // it has the same fate, or the memory is there again
+}
+
+bool takes_over(const runnable* next, const fiber_block& ended) noexcept {
+    const auto unstarted = static_cast<std::uint8_t>(ended.stack());
+    if (next == nullptr || next->kind != unstarted) return false;
+    const auto& other = *static_cast<const fiber_block*>(next);
+    return other.home == ended.home && other.plain_stack && ended.plain_stack;
+}
+
+}  // namespace
+
 void feed_starving(fiber_worker& worker) noexcept {
     if (worker.starving == nullptr) return;
     auto& next = static_cast<fiber_block&>(*worker.starving);
     worker.starving = next.next_node;
     next.home->post(&next);
 }
-
-void end_unstarted(fiber_worker&, fiber_block& block) noexcept {
-    block.operate(block.callable(), birth_operation::destroy);
-    bury(block);
-}
-
-bool takes_over(const runnable* next, const fiber_block& ended) noexcept {
-    if (next == nullptr || (next->kind | started_bit) != ended.runnable::kind) return false;
-    const auto& other = *static_cast<const fiber_block*>(next);
-    return !other.started() && other.plain_stack && ended.plain_stack;
-}
-
-}  // namespace
 
 fiber_block* successor_of(fiber_block& ended) noexcept {
     fiber_worker& worker = *fiber_worker::here();
@@ -258,7 +262,7 @@ fiber_block* successor_of(fiber_block& ended) noexcept {
 #if WEFT_TSAN
     heir.tsan_fiber = ended.tsan_fiber;
 #endif
-    heir.runnable::kind |= started_bit;
+    heir.runnable::kind = ended.runnable::kind;
     heir.on = &worker;
     worker.current = &heir;
     this_thread_block().running = heir.running;
@@ -295,9 +299,11 @@ runnable* fiber_block::run() noexcept {
             if (w->attachment == nullptr) w->attachment = std::make_unique<fiber_attachment>(*w);
             thread.fibers = &static_cast<fiber_attachment&>(*w->attachment).side;
         }
+        runnable::kind &= static_cast<std::uint8_t>(~guest_bit);
         return run_on(*thread.fibers, *this);
     }
     // An executor without workers of its own: this thread is one for the time being.
+    runnable::kind |= guest_bit;
     worker guest(*home);
     guest.timers = w != nullptr ? w->timers : nullptr;
     guest.outer = w;

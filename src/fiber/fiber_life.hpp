@@ -32,6 +32,8 @@ void live_on(fiber_block& me);
 /// Asks what runs after the one that ended. If that is a fiber that has not started it takes over
 /// the stack, and is returned. Otherwise it is in worker.then.
 [[nodiscard]] fiber_block* successor_of(fiber_block& ended) noexcept;
+/// One that found no stack may try again.
+void feed_starving(fiber_worker& worker) noexcept;
 /// Off its stack: gives everything back.
 runnable* after_end(fiber_worker& worker, fiber_block& ended) noexcept;
 

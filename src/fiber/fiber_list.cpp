@@ -74,12 +74,16 @@ fiber_list& fiber_list::of(executor& home) {
 }
 
 void fiber_list::add(fiber_block& block) noexcept {
-    const std::lock_guard lock(mutex_);
-    block.list = this;
-    block.listed_previous = nullptr;
-    block.listed_next = first_;
-    if (first_ != nullptr) first_->listed_previous = &block;
-    first_ = &block;
+    {
+        const std::lock_guard lock(mutex_);
+        block.list = this;
+        block.listed_previous = nullptr;
+        block.listed_next = first_;
+        if (first_ != nullptr) first_->listed_previous = &block;
+        first_ = &block;
+        if (!stopping()) return;
+    }
+    request_stop(block);  // it came after all were asked
 }
 
 void fiber_list::remove(fiber_block& block) noexcept {
@@ -94,10 +98,10 @@ void fiber_list::remove(fiber_block& block) noexcept {
 // Stop callbacks run meanwhile, and fibers end: so they are asked one by one, each held by a
 // reference, without the lock.
 void fiber_list::stop_all() noexcept {
-    stopping_.store(true, std::memory_order_relaxed);
     std::vector<fiber_handle> asked;
     {
         const std::lock_guard lock(mutex_);
+        stopping_.store(true, std::memory_order_relaxed);
         for (fiber_block* block = first_; block != nullptr; block = block->listed_next)
             asked.emplace_back(*block);
     }

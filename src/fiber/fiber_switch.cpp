@@ -33,12 +33,20 @@ namespace {
 
 // --- arriving
 
+// A guest's worker has no queue that anybody would look at again.
+void run_first(fiber_worker& worker, runnable* r) noexcept {
+    if (worker.attachment != nullptr)
+        worker.exec.put_first(r);
+    else
+        worker.exec.home.post(r);
+}
+
 // Done for the one that left, by the fiber that goes on.
 [[gnu::always_inline]] inline void arrive() noexcept {
     fiber_worker& worker = *fiber_worker::here();
     if (worker.after == nullptr) return;
     const after_function after = std::exchange(worker.after, nullptr);
-    if (runnable* const first = after(worker, *worker.left)) worker.exec.put_first(first);
+    if (runnable* const first = after(worker, *worker.left)) run_first(worker, first);
 }
 
 // A fiber on a thread of its own stands in for its worker's thread.
@@ -62,6 +70,7 @@ void adopt_thread(fiber_block& me) noexcept {
 template <class Block>
 [[gnu::always_inline]] inline void leave_for(fiber_worker& worker, Block& me,
                                              runnable* next) noexcept {
+    if (next == &me) return;  // its event came meanwhile
     thread_block& thread = this_thread_block();
     me.running = thread.running;
     if (next != nullptr && next->kind == me.runnable::kind) [[likely]] {
@@ -99,7 +108,7 @@ void leave_shared_stack(fiber_worker& worker, swapped_fiber& me, runnable* next)
         case stack_kind::swapped:
             return leave_shared_stack(worker, static_cast<swapped_fiber&>(me), next);
         case stack_kind::own:
-            break;
+            return leave_for(worker, static_cast<own_fiber&>(me), next);
     }
 }
 
@@ -148,14 +157,14 @@ constexpr auto swapped_kind = static_cast<std::uint8_t>(stack_kind::swapped) | s
                                               const wait_request& request) noexcept {
     const std::uint32_t epoch =
         (left.word.load(std::memory_order_relaxed) & ~waiter::state_mask) + waiter::epoch_step;
-    left.closed = worker.exec.closed;
+    left.closed.store(worker.exec.closed, std::memory_order_relaxed);
     if (!request.reason->cancellable) {
         const auto state =
             request.deadline == no_deadline ? waiter::waiting_firm : waiter::waiting_deaf;
         left.word.store(epoch | state, std::memory_order_release);
         return true;
     }
-    if (left.closed)
+    if (worker.exec.closed)
         left.word.store(epoch | waiter::waiting, std::memory_order_relaxed);
     else
         left.word.exchange(epoch | waiter::waiting, std::memory_order_seq_cst);
@@ -206,6 +215,7 @@ runnable* after_yield(fiber_worker& worker, fiber_block& left) noexcept {
                                                          own_fiber& me, runnable* next) noexcept {
     me.running = thread.running;
     if (next != nullptr && next->kind == own_kind) [[likely]] {
+        if (next == &me) return &me.where;  // its event came meanwhile
         auto& other = static_cast<own_fiber&>(*next);
         worker.current = &other;
         thread.running = other.running;
@@ -265,7 +275,10 @@ void wait_firmly_function(void* argument, void*) {
         return wait_function(argument, nullptr);
     auto& me = static_cast<own_fiber&>(*worker->current);
     me.word.store(waiter::waiting_firm, std::memory_order_relaxed);
-    if (!request.call(request.callable, me)) return;
+    if (!request.call(request.callable, me)) {
+        me.word.store(waiter::running, std::memory_order_relaxed);
+        return;
+    }
     me.reason.store(request.reason, std::memory_order_relaxed);
     if (switch_from(thread, *worker, me, worker->exec.pick()) == nullptr) [[unlikely]]
         arrive();
@@ -394,7 +407,7 @@ runnable* run_on(fiber_worker& worker, fiber_block& block) noexcept {
     if (worker.after != nullptr) {
         const after_function after = std::exchange(worker.after, nullptr);
         if (runnable* const first = after(worker, *worker.left)) {
-            if (then != nullptr) worker.exec.put_first(then);
+            if (then != nullptr) run_first(worker, then);
             return first;
         }
     }

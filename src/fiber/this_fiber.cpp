@@ -61,12 +61,14 @@ std::expected<void, std::error_code> sleep(time_point deadline) {
 // The permit: none, given, or "somebody waits for it".
 //
 //   park                                          unpark
-//   given? take it                                exchange with given       (seq_cst)
-//   publish: CAS none -> awaited  (seq_cst)       was it awaited? claim the fiber, wake it
-//   woken by the event: take it
+//   given? take it                                not awaited: make it given    (seq_cst RMW)
+//   publish: CAS none -> awaited  (seq_cst)       awaited: under the block's lock make it given,
+//   woken by the event: take it                   claim the fiber; then wake it
+//   otherwise: under the lock, awaited -> none
 //
-// One read-modify-write on each side, of the same word: either unpark sees that it is awaited, or
-// the CAS fails because it is given.
+// All are read-modify-writes of one word: either unpark sees that it is awaited, or the CAS fails
+// because it is given. The lock is for one that is cancelled or late at the same moment: it does
+// not go on, to wait for something else, while an unpark that saw it waiting has yet to claim it.
 namespace {
 enum permit : std::uint8_t { none, given, awaited };
 }
@@ -88,8 +90,11 @@ std::expected<void, std::error_code> park_until(time_point deadline) {
         me.permit.exchange(none, std::memory_order_acquire);
         return {};
     }
-    held = awaited;  // a permit that came meanwhile stays
-    me.permit.compare_exchange_strong(held, none, std::memory_order_relaxed);
+    {
+        const detail::block_lock lock(me);
+        held = awaited;  // a permit that came meanwhile stays
+        me.permit.compare_exchange_strong(held, none, std::memory_order_seq_cst);
+    }
     return error(outcome == wait_outcome::timed_out ? std::errc::timed_out
                                                     : std::errc::operation_canceled);
 }
@@ -97,9 +102,17 @@ std::expected<void, std::error_code> park_until(time_point deadline) {
 void unpark(const fiber_handle& fiber) noexcept {
     fiber_block* const block = detail::handle_access::block(fiber);
     if (block == nullptr) return;
-    if (block->permit.exchange(given, std::memory_order_seq_cst) != awaited) return;
-    WEFT_TEST_POINT("unpark: the permit is given");
-    if (block->waiter::claim()) block->wake();
+    std::uint8_t seen = block->permit.load(std::memory_order_relaxed);
+    while (seen != awaited)
+        if (block->permit.compare_exchange_weak(seen, given, std::memory_order_seq_cst)) return;
+    WEFT_TEST_POINT("unpark: the permit is awaited");
+    bool won = false;
+    {
+        const detail::block_lock lock(*block);
+        won = block->permit.exchange(given, std::memory_order_seq_cst) == awaited &&
+              block->waiter::claim();
+    }
+    if (won) block->wake();
 }
 
 // --- handles
@@ -126,11 +139,15 @@ void switch_to(executor& there) {
     WEFT_ASSERT(
         me.stack() == stack_kind::own || me.stack() == stack_kind::ucontext,
         "switch_to: a swapped fiber, or one on a thread of its own, stays where it started");
+    detail::fiber_list::of(there);
     there.add_work(1);
     suspend([&me, &here, &there](runnable* r) noexcept -> runnable* {
         detail::fiber_list::remove(me);
-        --fiber_worker::here()->stacks_out;
+        fiber_worker& worker = *fiber_worker::here();
+        --worker.stacks_out;
+        detail::feed_starving(worker);
         me.home = &there;
+        me.runnable::kind |= detail::guest_bit;  // until a worker of `there` says otherwise
         me.attention.fetch_or(detail::apart_bit, std::memory_order_relaxed);
         detail::fiber_list::of(there).add(me);
         there.post(r);

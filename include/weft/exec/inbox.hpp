@@ -31,11 +31,11 @@ public:
         return seen == asleep();
     }
 
-    /// From any thread: ends a sleep for another reason. True: the caller must wake the reader.
+    /// From any thread: ends a sleep for another reason, which the caller has made known before and
+    /// the reader looks at after fall_asleep() (seq_cst, all four). True: the caller must wake it.
     [[nodiscard]] bool rouse() noexcept {
         runnable* seen = asleep();
-        return newest_.compare_exchange_strong(seen, nullptr, std::memory_order_acq_rel,
-                                               std::memory_order_relaxed);
+        return newest_.compare_exchange_strong(seen, nullptr, std::memory_order_seq_cst);
     }
 
     // The reader.
@@ -48,8 +48,7 @@ public:
     [[nodiscard]] bool fall_asleep() noexcept {
         WEFT_TEST_POINT("inbox: about to fall asleep");
         runnable* seen = nullptr;
-        return newest_.compare_exchange_strong(seen, asleep(), std::memory_order_acq_rel,
-                                               std::memory_order_acquire) ||
+        return newest_.compare_exchange_strong(seen, asleep(), std::memory_order_seq_cst) ||
                seen == asleep();
     }
 

@@ -118,6 +118,7 @@ private:
     bool step_once() noexcept;
     bool step_or_sleep() noexcept;
     void wake_driver() noexcept;
+    void expect_posts() noexcept;
 
     // Whoever runs it.
     detail::worker worker_;

@@ -68,71 +68,71 @@ class fiber {
 public:
     fiber() noexcept = default;
 
-    // clang-format off: version 14 indents each constrained constructor by one more.
+    // Version 14 indents whatever follows a constrained constructor by one more.
+    // clang-format off
+
     /// Starts function(args...), or function(stop_token, args...).
     /// Fails: as go() does.
     template <class F, class... Args>
-        requires detail::callable_with<F, Args...> fiber(detail::executor_at where,
-                                                         const fiber_options& options, F&& function,
-                                                         Args&&... args) {
-            using call = detail::bound_call<std::decay_t<F>, std::decay_t<Args>...>;
-            start(detail::bear(where.home, options,
-                               call(std::forward<F>(function), std::forward<Args>(args)...), true,
-                               where.site));
-        }
+        requires detail::callable_with<F, Args...>
+    fiber(detail::executor_at where, const fiber_options& options, F&& function, Args&&... args) {
+        using call = detail::bound_call<std::decay_t<F>, std::decay_t<Args>...>;
+        start(detail::bear(where.home, options,
+                           call(std::forward<F>(function), std::forward<Args>(args)...), true,
+                           where.site));
+    }
     template <class F, class... Args>
-        requires detail::callable_with<F, Args...> fiber(detail::executor_at where, F&& function,
-                                                         Args&&... args)
-            : fiber(where, fiber_options{}, std::forward<F>(function),
-                    std::forward<Args>(args)...) {}
+        requires detail::callable_with<F, Args...>
+    fiber(detail::executor_at where, F&& function, Args&&... args)
+        : fiber(where, fiber_options{}, std::forward<F>(function), std::forward<Args>(args)...) {}
 
-        /// On the executor of the running fiber. Aborts: outside any.
-        template <class F, class... Args>
-            requires detail::callable_with<F, Args...> fiber(const fiber_options& options,
-                                                             F&& function, Args&&... args)
-                : fiber(detail::executor_here(), options, std::forward<F>(function),
-                        std::forward<Args>(args)...) {}
-            template <class F, class... Args>
-                requires(detail::callable_with<F, Args...> &&
-                         !std::derived_from<std::remove_cvref_t<F>, executor> &&
-                         !std::same_as<std::remove_cvref_t<F>, fiber_options> &&
-                         !std::same_as<std::remove_cvref_t<F>, fiber>)
-            explicit fiber(F&& function, Args&&... args)
-                : fiber(detail::executor_here(), fiber_options{}, std::forward<F>(function),
-                        std::forward<Args>(args)...) {}
-            // clang-format on
+    /// On the executor of the running fiber. Aborts: outside any.
+    template <class F, class... Args>
+        requires detail::callable_with<F, Args...>
+    fiber(const fiber_options& options, F&& function, Args&&... args)
+        : fiber(detail::executor_here(), options, std::forward<F>(function),
+                std::forward<Args>(args)...) {}
+    template <class F, class... Args>
+        requires(detail::callable_with<F, Args...> &&
+                 !std::derived_from<std::remove_cvref_t<F>, executor> &&
+                 !std::same_as<std::remove_cvref_t<F>, fiber_options> &&
+                 !std::same_as<std::remove_cvref_t<F>, fiber>)
+    explicit fiber(F&& function, Args&&... args)
+        : fiber(detail::executor_here(), fiber_options{}, std::forward<F>(function),
+                std::forward<Args>(args)...) {}
 
-            fiber(fiber&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
-            fiber& operator=(fiber&& other) noexcept {
-                fiber taken(std::move(other));
-                std::swap(block_, taken.block_);
-                return *this;
-            }
-            /// Requests stop and waits for the end. Cancel: ignored. An exception that left the
-            /// fiber goes to executor::unhandled().
-            ~fiber();
+    fiber(fiber&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
+    fiber& operator=(fiber&& other) noexcept {
+        fiber taken(std::move(other));
+        std::swap(block_, taken.block_);
+        return *this;
+    }
+    /// Requests stop and waits for the end. Cancel: ignored. An exception that left the fiber goes
+    /// to executor::unhandled(), so a handle that was not joined must not outlive the executor.
+    ~fiber();
 
-            /// Waits for the end, and throws what left the fiber.
-            /// Suspends: maybe. Cancel: throws `cancelled`, and it can be joined again. From: any
-            /// fiber or thread, but not the fiber itself. Aborts: if there is nothing to join.
-            void join();
-            /// Lets it run alone. What leaves it then goes to executor::unhandled().
-            void detach() noexcept;
-            /// Whether there is something to join or detach.
-            [[nodiscard]] bool joinable() const noexcept { return block_ != nullptr; }
+    /// Waits for the end, and throws what left the fiber.
+    /// Suspends: maybe. Cancel: throws `cancelled`, and it can be joined again. From: any fiber or
+    /// thread, but not the fiber itself. Aborts: if there is nothing to join.
+    void join();
+    /// Lets it run alone. What leaves it then goes to executor::unhandled().
+    void detach() noexcept;
+    /// Whether there is something to join or detach.
+    [[nodiscard]] bool joinable() const noexcept { return block_ != nullptr; }
 
-            /// Asks the fiber to stop; its waits that can be cancelled are. True: it had not been
-            /// asked. From: any thread.
-            bool request_stop() noexcept;
-            [[nodiscard]] fiber_id get_id() const noexcept { return fiber_id(block_); }
-            /// For unpark().
-            [[nodiscard]] fiber_handle handle() const noexcept;
-            void swap(fiber& other) noexcept { std::swap(block_, other.block_); }
+    /// Asks the fiber to stop; its waits that can be cancelled are. True: it had not been asked.
+    /// From: any thread.
+    bool request_stop() noexcept;
+    [[nodiscard]] fiber_id get_id() const noexcept { return fiber_id(block_); }
+    /// For unpark().
+    [[nodiscard]] fiber_handle handle() const noexcept;
+    void swap(fiber& other) noexcept { std::swap(block_, other.block_); }
 
-        private:
-            void start(detail::fiber_block* block) noexcept;
+private:
+    void start(detail::fiber_block* block) noexcept;
 
-            detail::fiber_block* block_ = nullptr;
+    detail::fiber_block* block_ = nullptr;
 };
+// clang-format on
 
 }  // namespace weft::inline v0

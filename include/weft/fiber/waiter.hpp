@@ -62,7 +62,7 @@ public:
     enum class who : unsigned char { fiber, thread };
     const who what;
     /// No other thread ever claims it: plain stores will do.
-    bool closed = false;
+    std::atomic<bool> closed = false;  // relaxed
 
 protected:
     explicit waiter(who w) noexcept : what(w) {}
@@ -70,11 +70,12 @@ protected:
 };
 
 inline bool waiter::claim(wait_outcome outcome) noexcept {
-    std::uint32_t seen = word.load(std::memory_order_acquire);
+    std::uint32_t seen = word.load(std::memory_order_seq_cst);
     const std::uint32_t now = seen & state_mask;
     const std::uint32_t won = (seen & ~state_mask) | static_cast<std::uint32_t>(outcome);
     if (now == waiting || (now == waiting_deaf && outcome != wait_outcome::cancelled)) {
-        if (!closed)  // seq_cst: a canceller has set its flag before; the waiter looks at it after
+        if (!closed.load(std::memory_order_relaxed))  // seq_cst: a canceller has set its flag
+                                                      // before; the waiter looks at it after
             return word.compare_exchange_strong(seen, won, std::memory_order_seq_cst);
     } else if (now != waiting_firm || outcome != wait_outcome::event) {
         return false;
