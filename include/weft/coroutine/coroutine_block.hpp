@@ -44,16 +44,16 @@ struct coroutine_base : activity {
 
     enum class state : unsigned char { fresh, suspended, running, done };
 
-    // The resumer's: it writes `now` before and after every resume, the body only at its two ends.
+    // The body reads what it is (the activity above) and what stands below at every yield; the
+    // resumer writes `now` before and after every resume. If they shared a cache line, each
+    // hand-over between two threads would move two lines and not one.
+    char kept_name[32];
+    std::size_t high_water = 0;  // taken when the body ends, for then the stack goes
     // Relaxed: only so that a misuse from another thread is told and not undefined.
     std::atomic<state> now = state::fresh;
     bool started = false;
     bool measured = false;
-    std::size_t high_water = 0;  // taken when the body ends, for then the stack goes
-    char kept_name[32];
-    // The body's: it reads them at every yield. If `now` were on the same cache line, each
-    // hand-over between two threads would move two lines and not one.
-    std::byte apart[16];
+    alignas(8) std::byte apart[56];
     switching_function yield_function;  // called with this base
     bool unwinding = false;
 
