@@ -19,6 +19,7 @@
 #include <weft/base/test_point.hpp>
 
 #include "fiber/fiber_extras.hpp"
+#include "fiber/fiber_life.hpp"
 #include "fiber/fiber_worker.hpp"
 
 namespace weft::inline v0 {
@@ -75,12 +76,6 @@ block_lock::block_lock(fiber_block& block) noexcept : block_(block) {
 }
 
 namespace {
-
-fiber_block& running_fiber(const char* call) noexcept {
-    fiber_worker* const worker = fiber_worker::here();
-    if (worker == nullptr || worker->current == nullptr) fail("called outside any fiber", call);
-    return *worker->current;
-}
 
 // After a reason was set: wakes the fiber if it waits, then tells the stop sources.
 void act(fiber_block& block, const std::vector<std::stop_source>& told) noexcept {

@@ -144,6 +144,12 @@ executor& current_executor(const char* call) noexcept {
     return *worker->current->home;
 }
 
+fiber_block& running_fiber(const char* call) noexcept {
+    fiber_worker* const worker = fiber_worker::here();
+    if (worker == nullptr || worker->current == nullptr) fail("called outside any fiber", call);
+    return *worker->current;
+}
+
 fiber_extras& extras_of(fiber_block& block) {
     if (block.extras == nullptr) {
         auto* const made = new fiber_extras;

@@ -77,15 +77,23 @@ template <class Block>
 void prepare_context(fiber_worker& worker, Block& block, context_entry entry) {
     const weft::stack taken = take_stack(worker, block);
     block.stack_low = taken.low;
-    block.stack_size = taken.size;
 #if WEFT_TSAN
     block.tsan_fiber = taken.tsan_fiber;
 #endif
-    ++worker.stacks_out;
+    const std::size_t wanted = std::exchange(block.stack_size, taken.size);
     const std::size_t colour = colour_step * (worker.colours++ % colours);
     using made = decltype(block.where);
-    block.where = made::make(taken.span().first(taken.size - colour), entry,
-                             static_cast<fiber_block*>(&block), {.tsan_fiber = taken.tsan_fiber});
+    try {
+        block.where =
+            made::make(taken.span().first(taken.size - colour), entry,
+                       static_cast<fiber_block*>(&block), {.tsan_fiber = taken.tsan_fiber});
+    } catch (...) {  // as if it had not been taken
+        give_back_stack(worker, block);
+        block.stack_low = nullptr;
+        block.stack_size = wanted;
+        throw;
+    }
+    ++worker.stacks_out;
 }
 
 void prepare_thread(fiber_worker& worker, thread_fiber& block) {

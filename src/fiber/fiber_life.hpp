@@ -23,6 +23,10 @@ void leave_with(after_function after, const wait_request* waits) noexcept;
 [[nodiscard]] departure* keep_if_swapped(fiber_worker& worker, fiber_block& me, departure* what,
                                          bool waits) noexcept;
 
+// fiber_birth.cpp
+/// The fiber that calls. Aborts, naming the call, outside any.
+[[nodiscard]] fiber_block& running_fiber(const char* call) noexcept;
+
 // fiber_life.cpp
 /// Gives it a stack, or whatever its kind runs on. False: there is none now, and it has been seen
 /// to.

@@ -15,6 +15,8 @@
 // (`after`), by whoever goes on; and after that has published a fiber, nothing of it is touched.
 // Everything here that switches is reached through call_switching (docs/switch.md).
 //
+// A long file, for every switch between fibers stands in it: they inline the same few steps.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <weft/base/assert.hpp>
 #include <weft/base/test_point.hpp>

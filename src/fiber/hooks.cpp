@@ -24,12 +24,6 @@ namespace detail {
 
 namespace {
 
-fiber_block& running_fiber(const char* call) noexcept {
-    fiber_worker* const worker = fiber_worker::here();
-    if (worker == nullptr || worker->current == nullptr) fail("called outside any fiber", call);
-    return *worker->current;
-}
-
 void set_bit(fiber_block& me, std::uint8_t bit, bool on) noexcept {
     if (on)
         me.attention.fetch_or(bit, std::memory_order_relaxed);

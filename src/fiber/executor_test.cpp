@@ -1,0 +1,213 @@
+// executor_test.cpp - fiber_local, loops inside fibers, moving, a user's executor.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <weft/fiber/fiber.hpp>
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <weft/fiber/cancel.hpp>
+#include <weft/fiber/dump.hpp>
+#include <weft/fiber/fiber_local.hpp>
+
+#include "loops.hpp"
+
+using namespace weft;
+using namespace std::chrono_literals;
+
+// --- locals
+
+MATRIX_TEST("fiber_local: each fiber has its own, destroyed at its end, the last made first") {
+    static std::string log;
+    log.clear();
+    struct tells {
+        int number = 0;
+        ~tells() { log += std::to_string(number); }
+    };
+    fiber_local<tells> first;
+    fiber_local<tells> second;
+    for (int i = 0; i < 2; ++i)
+        spawn([&, i] {
+            CHECK(first->number == 0);
+            first->number = 10 * i + 1;
+            yield();
+            second->number = 10 * i + 2;
+            CHECK(first->number == 10 * i + 1);
+        });
+    run();
+    CHECK(log == "211211");
+}
+
+WEFT_TEST("fiber_local misuse: outside a fiber it aborts") {
+    fiber_local<int> local;
+    EXPECT_DEATH(static_cast<void>(*local), "fiber_local: used outside any fiber");
+}
+
+// --- loops in fibers of loops, and moving between executors
+
+namespace {
+
+// Compilers keep what std::this_thread::get_id() said over a call, for they take pthread_self() to
+// be constant.
+[[gnu::noinline]] std::thread::id thread_now() {
+    asm volatile("" ::: "memory");
+    return std::this_thread::get_id();
+}
+
+}  // namespace
+
+WEFT_TEST("loop: run inside a fiber of another lets that one's other fibers run") {
+    std::string log;
+    loop outer;
+    fiber_handle parked;
+    go(outer, [&] {
+        loop inner;
+        go(inner, [&] {
+            parked = this_fiber::handle();
+            log += 'a';
+            park();
+            log += 'd';
+        });
+        inner.run();
+        log += 'e';
+    });
+    go(outer, [&] {
+        log += 'b';
+        yield();
+        log += 'c';
+        unpark(parked);
+    });
+    outer.run();
+    CHECK(log == "abcde");
+}
+
+WEFT_TEST("loop: a fiber of an inner loop posts to the outer one") {
+    std::string log;
+    loop outer;
+    go(outer, [&] {
+        loop inner({.external_wakes = false});
+        go(inner, [&] {
+            go(outer, [&] { log += 'o'; });
+            log += 'i';
+        });
+        inner.run();
+    });
+    outer.run();
+    CHECK(log == "io");
+}
+
+WEFT_TEST("on: runs a function on another executor and comes back, in stress between two threads") {
+    const long rounds = weft_test::stress_count(100'000);
+    loop here;
+    loop there;
+    there.add_work(1);
+    std::thread runs([&] { there.run(); });
+    const auto main_thread = thread_now();
+    long right = 0;
+    go(here, [&] {
+        for (long i = 0; i < rounds; ++i) {
+            const bool elsewhere = on(there, [&] { return thread_now() != main_thread; });
+            if (elsewhere && thread_now() == main_thread) ++right;
+        }
+    });
+    here.run();
+    there.add_work(-1);
+    runs.join();
+    CHECK(right == rounds);
+}
+
+WEFT_TEST("switch_to: an exception in flight goes along, also to another thread") {
+    loop here;
+    loop there;
+    there.add_work(1);
+    std::thread runs([&] { there.run(); });
+    int caught = 0;
+    here.add_work(1);  // it comes back
+    go(here, [&] {
+        try {
+            throw 5;
+        } catch (int) {
+            switch_to(there);
+            try {
+                throw;
+            } catch (int i) { caught = i; }
+            switch_to(here);
+            here.add_work(-1);
+        }
+    });
+    here.run();
+    there.add_work(-1);
+    runs.join();
+    CHECK(caught == 5);
+}
+
+namespace {
+
+// An executor with post and defer and nothing else, run by hand.
+class plain_executor final : public executor {
+public:
+    void post(runnable* r) override {
+        const std::lock_guard lock(mutex_);
+        queue_.push_back(r);
+    }
+    void defer(runnable* r) override { post(r); }
+    void run_all() {
+        while (runnable* r = take()) do
+                r = r->run();
+            while (r != nullptr);
+    }
+
+private:
+    runnable* take() {
+        const std::lock_guard lock(mutex_);
+        if (queue_.empty()) return nullptr;
+        runnable* const r = queue_.front();
+        queue_.pop_front();
+        return r;
+    }
+    std::mutex mutex_;
+    std::deque<runnable*> queue_;
+};
+
+}  // namespace
+
+WEFT_TEST("executor: a user's own runs fibers that yield, park, join and are stopped") {
+    for (const stack_kind kind : {stack_kind::own, stack_kind::ucontext, stack_kind::thread}) {
+        plain_executor e;
+        std::string log;
+        fiber_handle parked;
+        fiber child(e, {.kind = kind}, [&] {
+            parked = this_fiber::handle();
+            log += 'a';
+            park();
+            log += 'c';
+            log += park() ? 'p' : 's';
+        });
+        go(e, {.kind = kind}, [&] {
+            yield();
+            log += 'b';
+            unpark(parked);
+            yield();
+            child.request_stop();
+            child.join();
+            log += 'j';
+        });
+        e.run_all();
+        CHECK(log == "abcsj");
+    }
+}
+
+WEFT_TEST("executor misuse: a sleep where there are no timers aborts by name") {
+    const auto misuse = [] {
+        plain_executor e;
+        go(e, [] { sleep_for(1s); });
+        e.run_all();
+    };
+    EXPECT_DEATH(misuse(), "a deadline on an executor that has no timers");
+}
