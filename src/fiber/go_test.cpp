@@ -213,6 +213,7 @@ WEFT_TEST("go: an exception that leaves a fiber goes to the executor's handler")
 }
 
 WEFT_TEST("go: an exception with no handler terminates at the throw") {
+    weft_test::allow_threads_in_death_tests();
     const auto misuse = [] {
         loop s;
         go(s, {.name = "the thrower"}, [] {
