@@ -5,6 +5,7 @@
 
 #include <weft/base/assert.hpp>
 #include <weft/base/clock_source.hpp>
+#include <weft/base/errc.hpp>
 #include <weft/base/random_source.hpp>
 #include <weft/base/version.hpp>
 #include <weft/context/context.hpp>
@@ -16,8 +17,10 @@
 #include <weft/exec/driver.hpp>
 #include <weft/exec/executor.hpp>
 #include <weft/exec/loop.hpp>
+#include <weft/exec/pool.hpp>
 #include <weft/exec/post.hpp>
 #include <weft/exec/runnable.hpp>
+#include <weft/exec/stuck_report.hpp>
 #include <weft/exec/timer_queue.hpp>
 #include <weft/fiber/cancel.hpp>
 #include <weft/fiber/dump.hpp>

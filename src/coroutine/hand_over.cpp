@@ -8,6 +8,7 @@
 #include <chrono>
 
 #include "base/futex.hpp"
+#include "base/pause.hpp"
 
 namespace weft::inline v0::detail {
 
@@ -24,14 +25,6 @@ bool has_a_processor_to_spare() noexcept {
         return ::sched_getaffinity(0, sizeof allowed, &allowed) == 0 && CPU_COUNT(&allowed) > 1;
     }();
     return several;
-}
-
-void pause() noexcept {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    asm volatile("yield");
-#endif
 }
 
 }  // namespace

@@ -118,18 +118,17 @@ void loop::run_ready() noexcept {
         if (r == nullptr) r = next();
         if (r == nullptr) return;
         while ((r = r->run()) != nullptr) {
-            if (worker_.ticks == 0) {  // a chain of transfers without end: others come first now
+            if (!worker_.count_transfer()) {  // a chain without end: others come first now
                 worker_.ready.push(r);
                 break;
             }
-            --worker_.ticks;
         }
     }
 }
 
 runnable* loop::next() noexcept {
     if (stepping_) return nullptr;
-    worker_.ticks = worker_.ticks_between;
+    worker_.ticks.store(worker_.ticks_between, std::memory_order_relaxed);
     collect();
     return worker_.take();
 }
@@ -165,7 +164,7 @@ bool loop::sleep() noexcept {
 
 bool loop::step_once() noexcept {
     stepping_ = true;
-    worker_.ticks = 0;
+    worker_.ticks.store(0, std::memory_order_relaxed);
     collect();
     runnable* const r = worker_.take();
     if (r != nullptr)

@@ -81,9 +81,12 @@ namespace {
 void act(fiber_block& block, const std::vector<std::stop_source>& told) noexcept {
     WEFT_TEST_POINT("cancel: the bit is set");
     bool won = false;
-    {
+    bool again = true;
+    while (again) {
+        static_cast<void>(block.word_when_published());  // without the lock, which that may need
         const block_lock lock(block);  // so that it does not enter a shield in between
         won = block.is_cancelled() && block.waiter::claim(wait_outcome::cancelled);
+        again = !won && block.is_preparing();
     }
     if (won) block.wake();
     for (std::stop_source source : told) source.request_stop();

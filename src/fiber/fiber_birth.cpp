@@ -2,8 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <stdexcept>
+#include <system_error>
 
 #include <weft/base/assert.hpp>
+#include <weft/base/errc.hpp>
 #include <weft/fiber/detail/birth.hpp>
 
 #include "fiber/fiber_extras.hpp"
@@ -24,7 +26,9 @@ fiber_block::fiber_block(executor& where, const birth& how) noexcept
     activity::kind = "fiber";
     activity::name = "";
     stack_size = how.options.stack_size;
-    pinned = how.options.pinned;
+    pinned = how.options.pinned || how.options.worker.has_value();
+    if (how.options.worker && where.workers() > 1)
+        bound_to = static_cast<std::uint16_t>(*how.options.worker + 1);
     plain_stack = how.options.stacks == nullptr && how.options.stack_size == 0;
 }
 
@@ -98,12 +102,21 @@ void free_block_memory(fiber_block* block) noexcept {
 
 }  // namespace
 
+// Whether the caller is one of those that live there.
+bool runs_here(const executor& home) noexcept {
+    const fiber_worker* const worker = fiber_worker::here();
+    return worker != nullptr && worker->current != nullptr && worker->current->home == &home;
+}
+
 fiber_block* allocate_fiber(executor& home, const birth& how) {
     const std::size_t alignment = how.alignment;
     const std::size_t fixed = size_of(how.options.kind);
     if (alignment > block_step)
         throw std::invalid_argument("weft: a fiber's callable is aligned to more than 64 bytes");
-    fiber_list::of(home);
+    if (how.options.worker && *how.options.worker >= home.workers())
+        throw std::invalid_argument("weft: fiber_options::worker: there is no such worker");
+    if (fiber_list::of(home).stopping() && !runs_here(home))
+        throw std::system_error(make_error_code(errc::shutdown), "weft: go");
     const std::size_t offset = (fixed + alignment - 1) / alignment * alignment;
     const std::size_t size = offset + how.size;
     if (offset > 0xffff || size > 0xffffffff)

@@ -93,7 +93,7 @@ void prepare_context(fiber_worker& worker, Block& block, context_entry entry) {
         block.stack_size = wanted;
         throw;
     }
-    ++worker.stacks_out;
+    worker.count_stack(1);
 }
 
 void prepare_thread(fiber_worker& worker, thread_fiber& block) {
@@ -120,31 +120,37 @@ void end_unstarted(fiber_worker& worker, fiber_block& block) noexcept;
 
 }  // namespace
 
+namespace {
+
+void prepare_by_kind(fiber_worker& worker, fiber_block& block) {
+    switch (block.stack()) {
+        case stack_kind::own:
+            return prepare_context(worker, static_cast<own_fiber&>(block), &own_entry);
+        case stack_kind::ucontext:
+            return prepare_context(worker, static_cast<ucontext_fiber&>(block), &ucontext_entry);
+        case stack_kind::thread:
+            return prepare_thread(worker, static_cast<thread_fiber&>(block));
+        case stack_kind::swapped:
+            return prepare_swapped(worker, static_cast<swapped_fiber&>(block));
+    }
+}
+
+// A swapped fiber lives on this worker's stack, a pinned one was promised its thread.
+void bind_if_it_stays(const fiber_worker& worker, fiber_block& block) noexcept {
+    if (block.pinned || block.stack() == stack_kind::swapped) block.bound_to = worker.exec.number;
+}
+
+}  // namespace
+
 bool prepare(fiber_worker& worker, fiber_block& block) noexcept {
     if (!this_thread_block().overflow_ready) prepare_thread_for_overflow();
     try {
-        switch (block.stack()) {
-            case stack_kind::own:
-                prepare_context(worker, static_cast<own_fiber&>(block), &own_entry);
-                break;
-            case stack_kind::ucontext:
-                prepare_context(worker, static_cast<ucontext_fiber&>(block), &ucontext_entry);
-                break;
-            case stack_kind::thread:
-                prepare_thread(worker, static_cast<thread_fiber&>(block));
-                break;
-            case stack_kind::swapped:
-                prepare_swapped(worker, static_cast<swapped_fiber&>(block));
-                break;
-        }
+        prepare_by_kind(worker, block);
+        bind_if_it_stays(worker, block);
         block.runnable::kind |= started_bit;
         return true;
     } catch (...) {
-        if (worker.stacks_out != 0) {  // one of those will come back
-            block.next_node = worker.starving;
-            worker.starving = &block;
-            return false;
-        }
+        if (fiber_list::of(*block.home).hungry.wait(block)) return false;
         block.home->unhandled(std::current_exception(), block);
         end_unstarted(worker, block);
         return false;
@@ -237,8 +243,8 @@ void bury(fiber_block& ended) noexcept {
 
 void end_unstarted(fiber_worker& worker, fiber_block& block) noexcept {
     block.operate(block.callable(), birth_operation::destroy);
+    feed_hungry(worker, *block.home);  // it has the same fate, or the memory is there again
     bury(block);
-    feed_starving(worker);  // it has the same fate, or the memory is there again
 }
 
 bool takes_over(const runnable* next, const fiber_block& ended) noexcept {
@@ -250,11 +256,12 @@ bool takes_over(const runnable* next, const fiber_block& ended) noexcept {
 
 }  // namespace
 
-void feed_starving(fiber_worker& worker) noexcept {
-    if (worker.starving == nullptr) return;
-    auto& next = static_cast<fiber_block&>(*worker.starving);
-    worker.starving = next.next_node;
-    next.home->post(&next);
+void feed_hungry(fiber_worker& worker, executor& home) noexcept {
+    hunger& hungry = fiber_list::of(home).hungry;
+    if (!hungry.any()) [[likely]]
+        return;
+    if (worker.attachment != nullptr) worker.attachment->stacks.trim();  // others may run it
+    hungry.feed();
 }
 
 fiber_block* successor_of(fiber_block& ended) noexcept {
@@ -272,6 +279,7 @@ fiber_block* successor_of(fiber_block& ended) noexcept {
 #endif
     heir.runnable::kind = ended.runnable::kind;
     heir.on = &worker;
+    bind_if_it_stays(worker, heir);
     worker.current = &heir;
     this_thread_block().running = heir.running;
     bury(ended);
@@ -283,7 +291,7 @@ runnable* after_end(fiber_worker& worker, fiber_block& ended) noexcept {
         case stack_kind::own:
         case stack_kind::ucontext:
             give_back_stack(worker, ended);
-            --worker.stacks_out;
+            worker.count_stack(-1);
             break;
         case stack_kind::thread:
             static_cast<thread_fiber&>(ended).where.reset();
@@ -292,8 +300,8 @@ runnable* after_end(fiber_worker& worker, fiber_block& ended) noexcept {
             static_cast<swapped_fiber&>(ended).where.reset();
             break;
     }
+    feed_hungry(worker, *ended.home);
     bury(ended);
-    feed_starving(worker);
     return nullptr;
 }
 
@@ -303,6 +311,10 @@ runnable* fiber_block::run() noexcept {
     thread_block& thread = this_thread_block();
     worker* const w = thread.runs_for;
     if (w != nullptr && &w->home == home) [[likely]] {
+        if (bound_to != 0 && bound_to != w->number) [[unlikely]] {  // handed over by somebody
+            home->post(this);
+            return nullptr;
+        }
         if (thread.fibers == nullptr) [[unlikely]] {
             if (w->attachment == nullptr) w->attachment = std::make_unique<fiber_attachment>(*w);
             thread.fibers = &static_cast<fiber_attachment&>(*w->attachment).side;

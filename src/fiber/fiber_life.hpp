@@ -36,8 +36,8 @@ void live_on(fiber_block& me);
 /// Asks what runs after the one that ended. If that is a fiber that has not started it takes over
 /// the stack, and is returned. Otherwise it is in worker.then.
 [[nodiscard]] fiber_block* successor_of(fiber_block& ended) noexcept;
-/// One that found no stack may try again.
-void feed_starving(fiber_worker& worker) noexcept;
+/// A stack was given back here: one that found none may try again.
+void feed_hungry(fiber_worker& worker, executor& home) noexcept;
 /// Off its stack: gives everything back.
 runnable* after_end(fiber_worker& worker, fiber_block& ended) noexcept;
 

@@ -10,6 +10,7 @@
 #include <weft/exec/worker.hpp>
 
 #include "fiber/fiber_block.hpp"
+#include "fiber/hunger.hpp"
 
 namespace weft::inline v0::detail {
 
@@ -33,6 +34,8 @@ public:
     [[nodiscard]] bool stopping() const noexcept {
         return stopping_.load(std::memory_order_relaxed);
     }
+
+    hunger hungry;
 
     /// Those of all executors.
     static void describe_all(const std::function<void(std::string_view)>& line);

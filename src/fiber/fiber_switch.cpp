@@ -37,7 +37,7 @@ namespace {
 
 // A guest's worker has no queue that anybody would look at again.
 void run_first(fiber_worker& worker, runnable* r) noexcept {
-    if (worker.attachment != nullptr)
+    if (worker.attachment != nullptr && (r->bound_to == 0 || r->bound_to == worker.exec.number))
         worker.exec.put_first(r);
     else
         worker.exec.home.post(r);
@@ -174,12 +174,38 @@ constexpr auto swapped_kind = static_cast<std::uint8_t>(stack_kind::swapped) | s
     return !left.is_cancelled() || !left.waiter::claim(wait_outcome::cancelled);
 }
 
+// Puts one that has left where its event will find it. Returns what is to run at once, if it has
+// come already. After it was published nothing of `left` is touched.
+[[gnu::always_inline]] inline runnable* publish(fiber_worker& worker, fiber_block& left,
+                                                const wait_request& request,
+                                                runnable* resumed_by) noexcept {
+    if (worker.exec.local || !request.reason->cancellable) {
+        if (!begin_wait(worker, left, request)) return resumed_by;
+        if (!request.call(request.callable, left) && left.waiter::claim()) return resumed_by;
+        return nullptr;
+    }
+    // Other threads may run it, and cancel it at any time: see waiter.hpp. They set the bit, then
+    // look at the word; here it is the other way round.
+    const std::uint32_t epoch =
+        (left.word.load(std::memory_order_relaxed) & ~waiter::state_mask) + waiter::epoch_step;
+    left.closed.store(false, std::memory_order_relaxed);
+    left.word.exchange(epoch | waiter::preparing, std::memory_order_seq_cst);
+    WEFT_TEST_POINT("wait: the word says preparing");
+    auto state = static_cast<std::uint32_t>(wait_outcome::cancelled);
+    runnable* following = resumed_by;
+    if (!left.is_cancelled()) {
+        const bool waits = request.call(request.callable, left);
+        WEFT_TEST_POINT("wait: published, the word says preparing");
+        state = waits ? waiter::waiting : static_cast<std::uint32_t>(wait_outcome::event);
+        if (waits) following = nullptr;
+    }
+    left.word.store(epoch | state, std::memory_order_seq_cst);
+    return following;
+}
+
 runnable* after_wait(fiber_worker& worker, fiber_block& left) noexcept {
-    const auto& request = static_cast<const wait_request&>(*worker.leaving);
     list(left);
-    if (!begin_wait(worker, left, request)) return left.resume_as;
-    if (!request.call(request.callable, left) && left.waiter::claim()) return left.resume_as;
-    return nullptr;
+    return publish(worker, left, static_cast<const wait_request&>(*worker.leaving), left.resume_as);
 }
 
 runnable* after_suspend(fiber_worker& worker, fiber_block& left) noexcept {
@@ -190,7 +216,10 @@ runnable* after_suspend(fiber_worker& worker, fiber_block& left) noexcept {
 
 runnable* after_yield(fiber_worker& worker, fiber_block& left) noexcept {
     list(left);
-    worker.exec.home.post(left.resume_as);
+    if (worker.attachment != nullptr)
+        worker.exec.requeue(left.resume_as);
+    else
+        worker.exec.home.post(left.resume_as);
     return nullptr;
 }
 
@@ -199,13 +228,13 @@ runnable* after_yield(fiber_worker& worker, fiber_block& left) noexcept {
     fiber_block& me = *worker.current;
     if ((me.attention.load(std::memory_order_relaxed) & (hook_bit | no_suspend_bit)) != 0)
         return yield_through_hooks(me);
+    runnable* const next = worker.exec.pick();
+    if (next == nullptr && worker.exec.ticks.load(std::memory_order_relaxed) != 0) return;
     if (!worker.exec.local) {
         worker.after = &after_yield;
         worker.left = &me;
-        return leave(worker, me, worker.exec.pick());
+        return leave(worker, me, next);
     }
-    runnable* const next = worker.exec.pick();
-    if (next == nullptr && worker.exec.ticks != 0) return;
     list_on_loop(me);
     worker.exec.ready.push(&me);
     leave(worker, me, next);
@@ -235,12 +264,8 @@ runnable* after_yield(fiber_worker& worker, fiber_block& left) noexcept {
 runnable* publish_left(fiber_worker& worker, fiber_block& left, runnable* resumed_by) noexcept {
     left.resume_as = resumed_by;
     const departure* const what = left.extras->leaving.what;
-    if (left.extras->leaving.waits) {
-        const auto& request = static_cast<const wait_request&>(*what);
-        if (!begin_wait(worker, left, request)) return resumed_by;
-        if (!request.call(request.callable, left) && left.waiter::claim()) return resumed_by;
-        return nullptr;
-    }
+    if (left.extras->leaving.waits)
+        return publish(worker, left, static_cast<const wait_request&>(*what), resumed_by);
     const auto& request = static_cast<const suspend_request&>(*what);
     return request.call(request.callable, resumed_by);
 }
@@ -364,7 +389,8 @@ void yield_function(void*, void*) {
         return yield_otherwise(*worker);
     auto& me = static_cast<own_fiber&>(*worker->current);
     runnable* const next = worker->exec.pick();
-    if (next == nullptr && worker->exec.ticks != 0) return;  // 0: perhaps the loop is stepped
+    if (next == nullptr && worker->exec.ticks.load(std::memory_order_relaxed) != 0)
+        return;  // 0: perhaps the loop is stepped
     worker->exec.ready.push(&me);
     if (switch_from(thread, *worker, me, next) == nullptr) [[unlikely]]
         arrive();

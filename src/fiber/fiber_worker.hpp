@@ -37,6 +37,12 @@ struct fiber_worker {
         return this_thread_block().fibers;
     }
 
+    /// A stack was taken (1) or given back (-1).
+    void count_stack(std::ptrdiff_t change) noexcept {
+        stacks_out.store(stacks_out.load(std::memory_order_relaxed) + change,
+                         std::memory_order_relaxed);
+    }
+
     worker& exec;
     fiber_block* current = nullptr;
     after_function after = nullptr;  // for the one that left last
@@ -48,8 +54,8 @@ struct fiber_worker {
     portable_context portable_home;
     stack_source& stacks;
     fiber_attachment* attachment;  // nullptr: of an executor that has no workers
-    runnable* starving = nullptr;  // fibers for which there was no stack, the last first
-    std::size_t stacks_out = 0;    // lent to fibers that started here
+    // Stacks lent to fibers here, less those given back here. Written by the worker alone.
+    std::atomic<std::ptrdiff_t> stacks_out = 0;
     std::uint32_t colours = 0;
     std::uint32_t due_countdown = 64;
     time_point slice_began{};
@@ -65,14 +71,14 @@ class fiber_driver final : public driver {
 public:
     void wait(std::chrono::nanoseconds limit) noexcept override;
     void wake() noexcept override;
-    void give_back() noexcept override { lent_ = false; }
+    void give_back() noexcept override { lent_.store(false, std::memory_order_release); }
 
 private:
     friend class fiber_attachment;
     std::mutex mutex_;
     waiter* sleeper_ = nullptr;
     bool woken_ = false;
-    bool lent_ = false;  // the worker alone
+    std::atomic<bool> lent_ = false;  // set by the worker alone
 };
 
 /// What a worker of ours owns for its fibers.
@@ -81,8 +87,9 @@ public:
     explicit fiber_attachment(worker& w);
     fiber_attachment(const fiber_attachment&) = delete;
     fiber_attachment& operator=(const fiber_attachment&) = delete;
-    ~fiber_attachment() override = default;
+    ~fiber_attachment() override;
 
+    void idle() noexcept override;
     [[nodiscard]] driver* driver_of_running_fiber() override;
     [[nodiscard]] shared_stack& shared();
     [[nodiscard]] thread_cache& threads();

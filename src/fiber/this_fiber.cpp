@@ -144,8 +144,8 @@ void switch_to(executor& there) {
     suspend([&me, &here, &there](runnable* r) noexcept -> runnable* {
         detail::fiber_list::remove(me);
         fiber_worker& worker = *fiber_worker::here();
-        --worker.stacks_out;
-        detail::feed_starving(worker);
+        worker.count_stack(-1);
+        detail::feed_hungry(worker, here);
         me.home = &there;
         me.runnable::kind |= detail::guest_bit;  // until a worker of `there` says otherwise
         me.attention.fetch_or(detail::apart_bit, std::memory_order_relaxed);
@@ -154,7 +154,7 @@ void switch_to(executor& there) {
         here.add_work(-1);
         return nullptr;
     });
-    ++fiber_worker::here()->stacks_out;
+    fiber_worker::here()->count_stack(1);
 }
 
 // --- a fair share

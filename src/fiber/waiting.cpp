@@ -1,11 +1,14 @@
 // waiting.cpp - the slow sides of a wait: deadlines, plain threads, the wake itself.
 //
 // SPDX-License-Identifier: Apache-2.0
+#include <sched.h>
+
 #include <cstddef>
 
 #include <weft/base/assert.hpp>
 
 #include "base/futex.hpp"
+#include "base/pause.hpp"
 #include "fiber/fiber_extras.hpp"
 #include "fiber/fiber_life.hpp"
 
@@ -15,10 +18,22 @@ void waiter::wake() noexcept {
     if (what == who::thread) return static_cast<detail::thread_waiter&>(*this).wake_thread();
     auto& woken = static_cast<detail::fiber_block&>(*this);
     detail::worker* const here = detail::this_thread_block().runs_for;
-    if (here != nullptr && &here->home == woken.home && here->local)
+    if (here != nullptr && &here->home == woken.home && (here->local || here->shared != nullptr))
         here->wake(woken.resume_as);
     else
         woken.home->post(woken.resume_as);
+}
+
+std::uint32_t waiter::word_when_published() const noexcept {
+    std::uint32_t seen = word.load(std::memory_order_seq_cst);
+    for (int i = 0; (seen & state_mask) == preparing; ++i) {
+        if (i < 64)
+            detail::pause();
+        else
+            ::sched_yield();  // whoever publishes it may have lost its CPU
+        seen = word.load(std::memory_order_seq_cst);
+    }
+    return seen;
 }
 
 namespace detail {
@@ -121,17 +136,28 @@ void fiber_driver::wake() noexcept {
 
 fiber_attachment::fiber_attachment(worker& w) : side(w, stacks, this) {
     name_fibers_at_terminate();
+    fiber_list::of(w.home).hungry.add(side);
+}
+
+fiber_attachment::~fiber_attachment() { fiber_list::of(side.exec.home).hungry.remove(side); }
+
+// What it gave back lies in its own cache, where nobody else finds it.
+void fiber_attachment::idle() noexcept {
+    hunger& hungry = fiber_list::of(side.exec.home).hungry;
+    if (!hungry.any_before_sleep()) return;
+    stacks.trim();
+    hungry.feed();
 }
 
 driver* fiber_attachment::driver_of_running_fiber() {
     if (side.current == nullptr) return nullptr;
     for (const auto& one : drivers_)
-        if (!one->lent_) {
-            one->lent_ = true;
+        if (!one->lent_.load(std::memory_order_acquire)) {
+            one->lent_.store(true, std::memory_order_relaxed);
             return one.get();
         }
     drivers_.push_back(std::make_unique<fiber_driver>());
-    drivers_.back()->lent_ = true;
+    drivers_.back()->lent_.store(true, std::memory_order_relaxed);
     return drivers_.back().get();
 }
 

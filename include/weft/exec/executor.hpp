@@ -52,6 +52,9 @@ public:
     [[nodiscard]] virtual clock_source& clock() noexcept { return steady_clock_source(); }
     [[nodiscard]] virtual random_source& random() noexcept;
 
+    /// How many threads run what is posted here, at most. A fiber may name one of them.
+    [[nodiscard]] virtual unsigned workers() const noexcept { return 1; }
+
     /// Whether a fiber that has held its worker for so long is to let others run (yield_if_due).
     [[nodiscard]] virtual bool slice_is_over(std::chrono::nanoseconds held) noexcept {
         return held > std::chrono::milliseconds(1);

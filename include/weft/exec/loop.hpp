@@ -16,12 +16,11 @@
 #include <iterator>
 #include <memory>
 #include <optional>
-#include <string>
-#include <vector>
 
 #include <weft/exec/driver.hpp>
 #include <weft/exec/executor.hpp>
 #include <weft/exec/inbox.hpp>
+#include <weft/exec/stuck_report.hpp>
 #include <weft/exec/timer_queue.hpp>
 #include <weft/exec/worker.hpp>
 
@@ -42,15 +41,6 @@ struct loop_options {
     std::optional<std::uint64_t> seed = {};
     /// Gets exceptions that left a fiber or a posted callable. Unset: they terminate the program.
     std::function<void(std::exception_ptr, runnable&)> unhandled = {};
-};
-
-/// Who waits for what in a loop in which nothing can become ready. Empty: nothing is stuck.
-struct stuck_report {
-    std::vector<std::string> waiters;
-
-    [[nodiscard]] explicit operator bool() const noexcept { return !waiters.empty(); }
-    /// The lines, each ended by '\n'.
-    [[nodiscard]] std::string text() const;
 };
 
 /// Thread-safe: post, defer, add_work and clock (the first three only with external_wakes). All

@@ -23,6 +23,8 @@ public:
     /// Where, from its own address, it holds a pointer to memory that it will touch first when it
     /// runs: long queues fetch that ahead. 0: nowhere.
     std::uint16_t touches_offset = 0;
+    /// The number, from 1, of the one worker of a pool that may run it; 0: any may.
+    std::uint16_t bound_to = 0;
 
 protected:
     runnable() noexcept = default;

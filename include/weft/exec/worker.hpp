@@ -7,6 +7,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -21,6 +22,8 @@ class executor;
 class timer_queue;
 
 namespace detail {
+
+struct pool_worker;
 
 /// Those who live on an executor from one runnable to the next, fibers for example.
 class residents {
@@ -39,6 +42,8 @@ public:
     /// For a loop that is run here: if a fiber runs it, a driver that lets that fiber wait.
     /// nullptr: the thread itself may sleep.
     [[nodiscard]] virtual driver* driver_of_running_fiber() = 0;
+    /// The worker has nothing to do and is about to sleep.
+    virtual void idle() noexcept = 0;
 };
 
 /// Thread-safe: no; it belongs to whoever runs it now.
@@ -48,22 +53,35 @@ struct worker {
     /// What runs next, for one that stops and can switch to it directly; nullptr: back to the
     /// worker's own stack.
     [[nodiscard]] runnable* pick() noexcept {
-        if (ticks == 0) [[unlikely]]
+        const std::uint32_t left = ticks.load(std::memory_order_relaxed);
+        if (left == 0) [[unlikely]]
             return ask();
-        --ticks;
-        return take();
+        ticks.store(left - 1, std::memory_order_relaxed);
+        runnable* const r = take();
+        if (r == nullptr) [[unlikely]]
+            missed.store(missed.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+        return r;
+    }
+
+    /// For one that is run without having been picked. False: it is time to look around.
+    [[nodiscard]] bool count_transfer() noexcept {
+        const std::uint32_t left = ticks.load(std::memory_order_relaxed);
+        if (left == 0) return false;
+        ticks.store(left - 1, std::memory_order_relaxed);
+        return true;
     }
 
     /// From the slot, else from the queue.
     [[nodiscard]] runnable* take() noexcept {
         runnable* const r = front;
-        if (r == nullptr) return ready.pop();
+        if (r == nullptr) return shared == nullptr ? ready.pop() : take_shared();
         front = r->next_node;
         return r;
     }
 
     /// A woken one: to the slot if this worker has one, but not forever.
     void wake(runnable* r) noexcept {
+        if (shared != nullptr) return wake_shared(r);
         if (!wake_slot || slot_left == 0) {
             slot_left = slot_limit;
             return ready.push(r);
@@ -73,6 +91,14 @@ struct worker {
             displace();
         r->next_node = nullptr;
         front = r;
+    }
+
+    /// One that goes on later, behind all others.
+    void requeue(runnable* r) noexcept {
+        if (shared == nullptr)
+            ready.push(r);
+        else
+            requeue_shared(r);
     }
 
     /// Ahead of everything else.
@@ -89,11 +115,15 @@ struct worker {
     executor& home;
     runnable* front = nullptr;  // the slot; several only while a loop is stepped
     ready_queue ready;
-    std::uint32_t ticks = 0;  // dispatches until the executor looks at inbox and timers
-    std::uint32_t slot_left = slot_limit;  // wakes that go to the slot until one goes to the queue
+    std::atomic<std::uint32_t> ticks = 0;   // dispatches until the executor looks at inbox and
+                                            // timers; written by the owner
+    std::atomic<std::uint64_t> missed = 0;  // ticks that found nothing to run
+    std::uint32_t slot_left = slot_limit;   // wakes that go to the slot until one goes to the queue
     bool wake_slot = false;
-    bool local = false;   // wakes from this thread may go straight into `ready`
-    bool closed = false;  // no other thread ever wakes or cancels anything here
+    bool local = false;             // nobody but this thread runs what is woken here
+    bool closed = false;            // no other thread ever wakes or cancels anything here
+    std::uint16_t number = 0;       // in its pool, from 1
+    pool_worker* shared = nullptr;  // itself, if others may take from it
     timer_queue* timers = nullptr;
     worker* outer = nullptr;  // the one whose fiber runs this one's loop
     std::unique_ptr<worker_attachment> attachment;
@@ -101,6 +131,10 @@ struct worker {
 private:
     [[nodiscard]] runnable* ask() noexcept;
     void displace() noexcept;
+    // pool_worker.cpp
+    [[nodiscard]] runnable* take_shared() noexcept;
+    void wake_shared(runnable* r) noexcept;
+    void requeue_shared(runnable* r) noexcept;
 };
 
 }  // namespace detail

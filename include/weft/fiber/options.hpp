@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #include <weft/stack/stack.hpp>
@@ -28,6 +29,9 @@ struct fiber_options {
     stack_source* stacks = nullptr;
     /// Stays on the worker that first runs it.
     bool pinned = false;
+    /// The number, from 0, of the worker that runs it and no other: it is pinned there from the
+    /// beginning. It must be less than executor::workers().
+    std::optional<unsigned> worker = {};
 };
 
 }  // namespace weft::inline v0

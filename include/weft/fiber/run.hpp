@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <weft/exec/loop.hpp>
+#include <weft/exec/pool.hpp>
 #include <weft/fiber/go.hpp>
 
 namespace weft::inline v0 {
@@ -20,23 +20,26 @@ namespace detail {
 void stop_all_fibers(executor& home) noexcept;
 }  // namespace detail
 
-/// Runs function() as the first fiber of a new loop and returns what it returns. Fibers that it
-/// left behind are asked to stop, and waited for.
-/// Suspends: no; inside a fiber of another executor, when the loop is idle. Fails: what the
-/// function throws comes out.
+/// Runs function() as the first fiber of a new pool, with one worker for each CPU that this process
+/// may use, and returns what it returns. Fibers that it left behind are asked to stop, and waited
+/// for.
+/// Suspends: inside a fiber of another executor; a plain thread sleeps. Fails: what the function
+/// throws comes out; and as the making of a pool does.
 template <std::invocable F>
 std::invoke_result_t<F&> run(F&& function) {
     using result = std::invoke_result_t<F&>;
     std::exception_ptr error;
     if constexpr (std::is_void_v<result>) {
-        loop main_loop;
-        go(main_loop, {.name = "main"}, [&] {
-            try {
-                function();
-            } catch (...) { error = std::current_exception(); }
-            detail::stop_all_fibers(main_loop);
-        });
-        main_loop.run();
+        {
+            pool all_cpus;
+            go(all_cpus, {.name = "main"}, [&] {
+                try {
+                    function();
+                } catch (...) { error = std::current_exception(); }
+                detail::stop_all_fibers(all_cpus);
+            });
+            all_cpus.drain();
+        }
         if (error) std::rethrow_exception(error);
     } else {
         std::optional<result> value;

@@ -12,6 +12,12 @@
 // The epoch grows with each wait, so a source that comes late meets another value and loses.
 // Whoever wins then makes the waiter run, and touches it no more after that.
 //
+// Where other threads may run a fiber, a source other than its event could win while it is still
+// being published; somebody would then run it, perhaps to its end, under the publisher's hands. So
+// the word says `preparing` until that is done, and whoever wants to claim it waits for that: a few
+// instructions. A publish function must therefore not wait for a lock whose holder claims this
+// waiter; if it takes several, then in the order in which everybody takes them.
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -54,10 +60,16 @@ public:
         waiting = 1,       // for any source
         waiting_deaf = 2,  // for any but cancellation
         waiting_firm = 6,  // for its event alone: one source, so nobody contends
+        preparing = 7,     // not published yet
     };
     static constexpr std::uint32_t state_mask = 7;
     static constexpr std::uint32_t epoch_step = 8;
     [[nodiscard]] bool claim(wait_outcome outcome) noexcept;
+    [[nodiscard]] bool is_preparing() const noexcept {
+        return (word.load(std::memory_order_seq_cst) & state_mask) == preparing;
+    }
+    /// The word once it does not say `preparing` any more.
+    [[nodiscard]] std::uint32_t word_when_published() const noexcept;
     std::atomic<std::uint32_t> word = running;
     enum class who : unsigned char { fiber, thread };
     const who what;
@@ -71,6 +83,10 @@ protected:
 
 inline bool waiter::claim(wait_outcome outcome) noexcept {
     std::uint32_t seen = word.load(std::memory_order_seq_cst);
+    if ((seen & state_mask) == preparing) [[unlikely]] {
+        if (outcome == wait_outcome::cancelled) return false;  // whoever cancels comes again
+        seen = word_when_published();
+    }
     const std::uint32_t now = seen & state_mask;
     const std::uint32_t won = (seen & ~state_mask) | static_cast<std::uint32_t>(outcome);
     if (now == waiting || (now == waiting_deaf && outcome != wait_outcome::cancelled)) {

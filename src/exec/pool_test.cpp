@@ -1,0 +1,322 @@
+// pool_test.cpp - the pool with plain runnables: who runs what, sleeping and waking, ends.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <weft/exec/pool.hpp>
+
+#include <pthread.h>
+#include <sched.h>
+#include <sys/resource.h>
+
+#include <atomic>
+#include <latch>
+#include <mutex>
+#include <semaphore>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <weft/base/test_point.hpp>
+#include <weft/exec/post.hpp>
+
+#include "backends.hpp"
+#include "weft_test.hpp"
+
+using namespace weft;
+using namespace std::chrono_literals;
+
+namespace {
+
+void yield_here(const char*) noexcept {
+    thread_local unsigned count = 0;
+    if (++count % 3 == 0) ::sched_yield();
+}
+
+// While one lives, threads give up their CPU at the marked points now and then.
+class injected_yields {
+public:
+    injected_yields() { detail::at_test_points = &yield_here; }
+    ~injected_yields() { detail::at_test_points = nullptr; }
+};
+
+// The process runs on one CPU while one lives.
+class on_one_cpu {
+public:
+    on_one_cpu() {
+        ::sched_getaffinity(0, sizeof before_, &before_);
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        for (std::size_t i = 0; i < CPU_SETSIZE; ++i)
+            if (CPU_ISSET(i, &before_)) {
+                CPU_SET(i, &one);
+                break;
+            }
+        ::sched_setaffinity(0, sizeof one, &one);
+    }
+    ~on_one_cpu() { ::sched_setaffinity(0, sizeof before_, &before_); }
+
+private:
+    cpu_set_t before_;
+};
+
+void post_one_by_one(pool& p, long rounds) {
+    std::binary_semaphore ran(0);
+    for (long i = 0; i < rounds; ++i) {
+        post(p, [&] { ran.release(); });
+        ran.acquire();
+    }
+}
+
+std::chrono::nanoseconds cpu_time() {
+    rusage used{};
+    ::getrusage(RUSAGE_SELF, &used);
+    const auto of = [](timeval t) {
+        return std::chrono::seconds(t.tv_sec) + std::chrono::microseconds(t.tv_usec);
+    };
+    return of(used.ru_utime) + of(used.ru_stime);
+}
+
+}  // namespace
+
+WEFT_TEST("pool: runs what was posted from outside and from inside") {
+    std::atomic<int> ran = 0;
+    pool p({.workers = 3});
+    for (int i = 0; i < 100; ++i)
+        post(p, [&] {
+            ++ran;
+            post(p, [&] { ++ran; });
+        });
+    p.drain();
+    CHECK(ran == 200);
+    CHECK(p.alive() == 0);
+}
+
+WEFT_TEST("pool: has as many workers as it was told, else as many as there are CPUs") {
+    CHECK(pool({.workers = 5}).workers() == 5);
+    CHECK(pool().workers() == usable_cpus());
+    CHECK(usable_cpus() >= 1);
+    EXPECT_THROW(pool({.workers = 70000}), std::invalid_argument);
+    EXPECT_THROW(pool({.workers = 1, .watchdog = -1ns}), std::invalid_argument);
+}
+
+WEFT_TEST("pool: one CPU is usable when the affinity says one") {
+    const on_one_cpu here;
+    CHECK(usable_cpus() == 1);
+}
+
+WEFT_TEST("pool: its threads are named") {
+    pool p({.workers = 2, .name = "spinner"});
+    std::string name(16, '\0');
+    post(p, [&] { ::pthread_getname_np(::pthread_self(), name.data(), name.size()); });
+    p.drain();
+    name.resize(name.find('\0'));
+    CHECK((name == "spinner-0" || name == "spinner-1"));
+}
+
+WEFT_TEST("pool: workers bound to CPUs stay on one each") {
+    pool p({.workers = usable_cpus(), .bind_to_cpus = true});
+    std::atomic<int> bound = 0;
+    post(p, [&] {
+        cpu_set_t mine;
+        ::sched_getaffinity(0, sizeof mine, &mine);
+        bound = CPU_COUNT(&mine);
+    });
+    p.drain();
+    CHECK(bound == 1);
+}
+
+WEFT_TEST("pool: what is queued behind a busy worker is taken by another") {
+    pool p({.workers = 2});
+    std::latch others(10);
+    post(p, [&] {
+        for (int i = 0; i < 10; ++i) post(p, [&] { others.count_down(); });
+        others.wait();  // the thread itself: this worker runs nothing meanwhile
+    });
+    p.drain();
+    CHECK(p.counters(0).steals + p.counters(1).steals >= 1);
+}
+
+WEFT_TEST("pool: one that was deferred is taken when its worker does not get to it") {
+    struct flag final : runnable {
+        runnable* run() noexcept override {
+            done.count_down();
+            return nullptr;
+        }
+        std::latch done{1};
+    } woken;
+    pool p({.workers = 2});
+    post(p, [&] {
+        p.defer(&woken);
+        post(p, [] {});  // somebody is told
+        woken.done.wait();
+    });
+    p.drain();
+}
+
+WEFT_TEST("pool: what is bound to a worker runs there and nowhere else") {
+    struct bound final : runnable {
+        runnable* run() noexcept override {
+            where.insert(::pthread_self());
+            if (--times == 0) {
+                done.count_down();
+                return nullptr;
+            }
+            home->post(this);
+            return nullptr;
+        }
+        pool* home = nullptr;
+        std::set<pthread_t> where;
+        int times = 100;
+        std::latch done{1};
+    };
+    pool p({.workers = 4});
+    std::vector<std::unique_ptr<bound>> all;
+    for (int i = 0; i < 8; ++i) {
+        all.push_back(std::make_unique<bound>());
+        all.back()->home = &p;
+        all.back()->bound_to = static_cast<std::uint16_t>(i % 4 + 1);
+        p.post(all.back().get());
+    }
+    std::set<pthread_t> threads;
+    for (const auto& one : all) {
+        one->done.wait();
+        CHECK(one->where.size() == 1);
+        threads.insert(one->where.begin(), one->where.end());
+    }
+    CHECK(threads.size() == 4);
+}
+
+WEFT_TEST("pool: a chain of transfers without end lets others run") {
+    struct forever final : runnable {
+        runnable* run() noexcept override { return stop ? nullptr : this; }
+        std::atomic<bool> stop = false;
+    } chain;
+    pool p({.workers = 1});
+    p.post(&chain);
+    post(p, [&] { chain.stop = true; });
+    p.drain();
+    CHECK(chain.stop);
+}
+
+WEFT_TEST("pool: more than fits into its queues is run all the same") {
+    for (const unsigned workers : {1U, 2U, 8U}) {
+        std::atomic<std::size_t> ran = 0;
+        pool p({.workers = workers});
+        post(p, [&] {
+            for (int i = 0; i < 5000; ++i) post(p, [&] { ++ran; });
+        });
+        p.drain();
+        CHECK(ran == 5000);
+    }
+}
+
+WEFT_TEST("pool: exceptions go to its handler") {
+    std::atomic<int> caught = 0;
+    pool p({.workers = 2, .unhandled = [&](std::exception_ptr, runnable&) { ++caught; }});
+    post(p, [] { throw std::runtime_error("out"); });
+    p.drain();
+    CHECK(caught == 1);
+}
+
+WEFT_TEST("pool: drain waits for what others post meanwhile, and does not stop anybody") {
+    pool p({.workers = 2});
+    std::atomic<int> ran = 0;
+    struct again final : runnable {
+        runnable* run() noexcept override {
+            ++*ran;
+            if (--times > 0)
+                home->post(this);
+            else
+                home->add_work(-1);
+            return nullptr;
+        }
+        pool* home = nullptr;
+        std::atomic<int>* ran = nullptr;
+        int times = 1000;
+    } chain;
+    chain.home = &p;
+    chain.ran = &ran;
+    p.add_work(1);
+    p.post(&chain);
+    p.drain();
+    CHECK(ran == 1000);
+    p.drain();
+}
+
+WEFT_TEST("pool: shutdown says what has not ended when its time is over") {
+    pool p({.workers = 2});
+    p.add_work(1);
+    const stuck_report late = p.shutdown(1ms);
+    CHECK(late.waiters.size() == 1);
+    p.add_work(-1);
+    CHECK(!p.shutdown(10s));
+}
+
+WEFT_TEST("pool: called from inside itself it aborts by name") {
+    weft_test::allow_threads_in_death_tests();
+    EXPECT_DEATH(
+        {
+            pool inner({.workers = 1});
+            post(inner, [&] { inner.drain(); });
+            inner.drain();
+        },
+        "called from inside itself");
+}
+
+WEFT_TEST("pool: an idle one uses no CPU") {
+    pool p({.workers = 8});
+    post_one_by_one(p, 10);
+    const auto before = cpu_time();
+    std::this_thread::sleep_for(200ms);  // what is measured is this very time
+    CHECK(cpu_time() - before < 10ms);
+}
+
+WEFT_TEST("pool: stress: a task posted while the last worker parks is run") {
+    const injected_yields here;
+    for (const unsigned workers : {1U, 2U, 8U}) {
+        pool p({.workers = workers});
+        post_one_by_one(p, weft_test::stress_count(1'000'000) / 3);
+    }
+}
+
+WEFT_TEST("pool: stress: the same with eight workers on one CPU") {
+    const on_one_cpu here;
+    pool p({.workers = 8});
+    post_one_by_one(p, weft_test::stress_count(1'000'000) / 4);
+}
+
+WEFT_TEST("pool: stress: several threads post to one that keeps falling asleep") {
+    const injected_yields here;
+    pool p({.workers = 2});
+    const long rounds = weft_test::stress_count(1'000'000) / 4;
+    std::vector<std::thread> posters;
+    for (int t = 0; t < 3; ++t) posters.emplace_back([&] { post_one_by_one(p, rounds); });
+    for (std::thread& one : posters) one.join();
+    p.drain();
+}
+
+WEFT_TEST("pool: stress: pools are made and destroyed with work in flight") {
+    std::atomic<std::size_t> ran = 0;
+    const long rounds = weft_test::stress_count(500'000) / 50;
+    for (long i = 0; i < rounds; ++i) {
+        pool p({.workers = static_cast<unsigned>(i % 4 + 1)});
+        for (int j = 0; j < 5; ++j)
+            post(p, [&] {
+                post(p, [&] { ++ran; });
+                ++ran;
+            });
+    }
+    CHECK(ran == static_cast<std::size_t>(rounds) * 10);
+}
+
+WEFT_TEST("pool: counters say what was done") {
+    pool p({.workers = 2});
+    for (int i = 0; i < 1000; ++i) post(p, [] {});
+    p.drain();
+    const worker_counters a = p.counters(0);
+    const worker_counters b = p.counters(1);
+    CHECK(a.dispatches + b.dispatches == 1000);
+    CHECK(a.parks + b.parks >= 1);
+    EXPECT_THROW(static_cast<void>(p.counters(2)), std::out_of_range);
+}

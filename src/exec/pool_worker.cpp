@@ -1,0 +1,300 @@
+// pool_worker.cpp - what one thread of a pool does: run, look around, search, sleep.
+//
+//   work:  take from the own queues -> nothing? find: inbox, timers, overflow list, others' rings
+//          -> nothing? sleep -> again
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "exec/pool_worker.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include <weft/base/assert.hpp>
+#include <weft/base/test_point.hpp>
+
+#include "base/pause.hpp"
+#include "base/thread_block.hpp"
+
+namespace weft::inline v0::detail {
+
+namespace {
+
+// About what a wake of a sleeper costs: whoever waits no longer than that was right to spin.
+constexpr std::chrono::microseconds patience{20};
+// A woken one stands in the slot of a busy worker: so long it is given to be run there.
+constexpr std::chrono::microseconds grace{5};
+
+time_point now() noexcept { return steady_clock_source().now(); }
+
+}  // namespace
+
+pool_worker::pool_worker(pool_core& c, executor& owner, unsigned i, std::uint64_t seed)
+    : worker(owner),
+      core(c),
+      index(i),
+      own_timers(true),
+      random(seed),
+      sleeps_in(make_futex_driver()) {
+    number = static_cast<std::uint16_t>(i + 1);
+    timers = &own_timers;
+    wake_slot = true;
+    ticks.store(ticks_between, std::memory_order_relaxed);
+}
+
+// --- running
+
+void pool_worker::work() noexcept {
+    this_thread_block().runs_for = this;
+    for (;;) {
+        runnable* r = pick();
+        if (r == nullptr) r = find();
+        if (r == nullptr) break;
+        run_chain(r);
+    }
+    this_thread_block().runs_for = nullptr;
+    this_thread_block().fibers = nullptr;
+}
+
+void pool_worker::run_chain(runnable* r) noexcept {
+    while ((r = r->run()) != nullptr) {
+        if (!count_transfer()) {  // a chain of transfers without end: others come first now
+            receive(r);
+            return;
+        }
+    }
+}
+
+// Due between two runnables, every 61 dispatches.
+runnable* pool_worker::look_around() noexcept {
+    dispatched.add(ticks_between - ticks.load(std::memory_order_relaxed));
+    ticks.store(ticks_between, std::memory_order_relaxed);
+    collect();
+    runnable* r = take_overflow();
+    if (r == nullptr) r = take();
+    if (r != nullptr) static_cast<void>(count_transfer());
+    return r;
+}
+
+// What came from other threads for this worker alone, and from the clock.
+void pool_worker::collect() noexcept {
+    runnable* r = mail.take_all();
+    while (r != nullptr) {
+        runnable* const following = r->next_node;
+        ready.push(r);
+        r = following;
+    }
+    if (own_timers.earliest() != no_deadline)
+        own_timers.expire(core.clock.now(), [this](runnable* due) {
+            if (core.options.force_migrate && due->bound_to == 0 && shared != nullptr)
+                core.send(core.next_of(*this), due);
+            else
+                receive(due);
+        });
+}
+
+// A share of it to the ring, the first to be run now.
+runnable* pool_worker::take_overflow() noexcept {
+    const std::size_t there = core.overflow.size();
+    if (there == 0) return nullptr;
+    const std::size_t share = there / core.workers.size() + 1;
+    runnable* r = core.overflow.take(std::min<std::size_t>(share, ring.capacity / 2));
+    if (r == nullptr) return nullptr;
+    runnable* more = r->next_node;
+    while (more != nullptr) {
+        runnable* const following = more->next_node;
+        receive(more);
+        more = following;
+    }
+    return r;
+}
+
+// One that may run now, without anybody else being told.
+void pool_worker::receive(runnable* r) noexcept {
+    if (r->bound_to != 0 && r->bound_to != number)
+        core.send(*core.workers[r->bound_to - 1U], r);
+    else if (shared == nullptr || r->bound_to != 0)
+        ready.push(r);
+    else
+        put_in_ring(r, std::memory_order_release);
+}
+
+// --- the queues of a worker among others
+
+runnable* pool_worker::take_from_queues() noexcept {
+    if (slot.load(std::memory_order_relaxed) != nullptr)
+        if (runnable* const r = slot.exchange(nullptr, std::memory_order_acquire)) return r;
+    if (!ready.empty() && (ticks.load(std::memory_order_relaxed) & 1) != 0) return ready.pop();
+    if (runnable* const r = ring.pop()) return r;
+    return ready.pop();
+}
+
+// seq_cst: whoever sleeps looks at the slot after it said so.
+void pool_worker::put_in_slot(runnable* r) noexcept {
+    if (slot_left == 0) {
+        slot_left = slot_limit;
+        return put_in_ring(r, std::memory_order_seq_cst);
+    }
+    --slot_left;
+    if (runnable* const displaced = slot.exchange(r, std::memory_order_seq_cst))
+        put_in_ring(displaced, std::memory_order_seq_cst);
+}
+
+void pool_worker::put_in_ring(runnable* r, std::memory_order order) noexcept {
+    if (ring.push(r, order)) [[likely]]
+        return;
+    const std::uint32_t count = ring.pop_half(loot_);
+    core.overflow.push(std::span(loot_).first(count));
+    overflowed.add(count);
+    if (ring.push(r, order)) return;
+    core.overflow.push(r);  // never: the owner alone pushes
+}
+
+void pool_worker::post(runnable* r) noexcept {
+    if (shared == nullptr) return ready.push(r);
+    if (core.options.force_migrate && r->bound_to == 0) return core.send(core.next_of(*this), r);
+    if (r->bound_to != 0) return receive(r);
+    put_in_ring(r, std::memory_order_seq_cst);
+    core.notify();
+}
+
+runnable* worker::take_shared() noexcept { return shared->take_from_queues(); }
+
+void worker::wake_shared(runnable* r) noexcept {
+    pool_worker& me = *shared;
+    if (r->bound_to != 0 || me.core.options.force_migrate) return me.post(r);
+    me.put_in_slot(r);
+    me.core.notify();
+}
+
+void worker::requeue_shared(runnable* r) noexcept {
+    pool_worker& me = *shared;
+    if (r->bound_to != 0 || me.core.options.force_migrate) return me.post(r);
+    me.put_in_ring(r, std::memory_order_release);
+}
+
+// --- searching
+
+// nullptr: the pool is at its end.
+runnable* pool_worker::find() noexcept {
+    bool searching = false;
+    for (;;) {
+        at.store(activity_of_worker::searching, std::memory_order_relaxed);
+        runnable* r = look_around();
+        if (r == nullptr && !searching) searching = core.parked.start_searching();
+        if (r == nullptr && searching) r = search();
+        if (r != nullptr) {
+            at.store(activity_of_worker::running, std::memory_order_relaxed);
+            if (searching && core.parked.stop_searching() && is_work_visible()) core.notify();
+            return r;
+        }
+        if (core.stop.load(std::memory_order_seq_cst)) return nullptr;
+        if (attachment != nullptr) attachment->idle();
+        sleep(searching);
+        searching = true;  // however it was woken
+    }
+}
+
+runnable* pool_worker::search() noexcept {
+    const bool spins = !core.one_cpu;
+    const auto until = now() + patience;
+    for (unsigned round = 0;; ++round) {
+        if (runnable* const r = steal_from_others()) {
+            static_cast<void>(count_transfer());
+            return r;
+        }
+        if (!mail.empty() || !core.overflow.empty()) return look_around();
+        if (core.stop.load(std::memory_order_relaxed) || !spins) return nullptr;
+        if (round % 8 == 7) {
+            if (now() >= until) return nullptr;
+            if (own_timers.earliest() <= core.clock.now()) return look_around();
+        }
+        pause();
+    }
+}
+
+runnable* pool_worker::steal_from_others() noexcept {
+    if (shared == nullptr) return nullptr;
+    const std::size_t count = core.workers.size();
+    const std::size_t first = random.next() % count;
+    for (std::size_t i = 0; i < count; ++i) {
+        pool_worker& victim = *core.workers[(first + i) % count];
+        if (&victim == this) continue;
+        if (runnable* const r = steal_from(victim)) return r;
+    }
+    return nullptr;
+}
+
+// Half of its ring: the eldest is returned, the others go to the own ring.
+runnable* pool_worker::steal_from(pool_worker& victim) noexcept {
+    if (victim.ring.size() == 0) return nullptr;
+    const std::uint32_t count = victim.ring.steal(loot_);
+    if (count == 0) return nullptr;
+    for (std::uint32_t i = 1; i < count; ++i) put_in_ring(loot_[i], std::memory_order_release);
+    steals.add(1);
+    stolen.add(count);
+    return loot_[0];
+}
+
+// The one in the slot of a busy worker is left to that worker, whose caches it is hot in, unless
+// that does not get to it: the same dispatch seen at both ends of the grace.
+bool pool_worker::slot_is_stuck(pool_worker& victim) noexcept {
+    if (victim.slot.load(std::memory_order_seq_cst) == nullptr) return false;
+    const std::uint64_t seen = victim.dispatches();
+    const auto until = now() + grace;
+    do {
+        pause();
+        if (victim.dispatches() != seen || victim.slot.load(std::memory_order_relaxed) == nullptr)
+            return false;
+    } while (now() < until);
+    runnable* const r = victim.slot.exchange(nullptr, std::memory_order_acquire);
+    if (r == nullptr) return false;
+    put_in_ring(r, std::memory_order_release);
+    steals.add(1);
+    stolen.add(1);
+    return true;
+}
+
+// After having said that it searches no more, or that it sleeps (seq_cst, all of it).
+bool pool_worker::is_work_visible() const noexcept {
+    if (!core.overflow.empty()) return true;
+    for (const auto& one : core.workers)
+        if (!one->ring.empty() || one->slot.load(std::memory_order_seq_cst) != nullptr) return true;
+    return false;
+}
+
+// The same for one that is about to sleep. A slot whose worker goes on dispatching needs nobody:
+// what stood there was taken, or displaced to the ring.
+bool pool_worker::is_help_needed() noexcept {
+    if (!core.overflow.empty()) return true;
+    for (const auto& one : core.workers)
+        if (!one->ring.empty()) return true;
+    for (const auto& one : core.workers)
+        if (one.get() != this && slot_is_stuck(*one)) return true;
+    return false;
+}
+
+// --- sleeping
+
+void pool_worker::sleep(bool was_searching) noexcept {
+    core.parked.park(index, was_searching);
+    // False: something came for this worker.
+    const bool asleep = mail.fall_asleep();
+    WEFT_TEST_POINT("pool: parked, about to look again");
+    if (asleep && !is_help_needed() && !core.stop.load(std::memory_order_seq_cst)) {
+        core.tell_if_quiet();
+        std::chrono::nanoseconds limit = std::chrono::nanoseconds::max();
+        const time_point deadline = own_timers.earliest();
+        if (deadline != no_deadline && core.clock.moves())
+            limit = std::max(deadline - core.clock.now(), std::chrono::nanoseconds::zero());
+        if (limit.count() != 0) {
+            parks.add(1);
+            at.store(activity_of_worker::asleep, std::memory_order_relaxed);
+            const auto before = now();
+            sleeps_in->wait(limit);
+            idle_time.add((now() - before).count());
+        }
+    }
+    core.parked.unpark(index);
+}
+
+}  // namespace weft::inline v0::detail

@@ -1,0 +1,182 @@
+// pool_worker.hpp - one thread of a pool, and what the threads share.
+//
+// A worker runs from, in this order: what must come first; the slot, where the one stands that was
+// woken last; its ring, or the queue of those that may run nowhere else, in turn. Every 61
+// dispatches it looks at its inbox, its timers and the overflow list. With nothing left it takes
+// half of another's ring, and in the end sleeps (parking.hpp).
+//
+//   slot <--- wakes             inbox <--- wakes of bound ones, from other threads
+//    |                            |
+//    | displaced                  v
+//    v                          ready (bound to this worker)
+//   ring <--- spawns, yields
+//    |  ^
+//    |  +---- half of another's ring
+//    v
+//   overflow list (one for all) <--- posts from outside the pool
+//
+// With one worker there is nobody to take anything: it is a loop then, and runs from `ready` alone.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include <weft/exec/driver.hpp>
+#include <weft/exec/inbox.hpp>
+#include <weft/exec/pool.hpp>
+#include <weft/exec/timer_queue.hpp>
+#include <weft/exec/worker.hpp>
+
+#include "exec/overflow_list.hpp"
+#include "exec/parking.hpp"
+#include "exec/steal_queue.hpp"
+
+namespace weft::inline v0::detail {
+
+class pool_core;
+class watchdog;
+
+/// Written by one thread alone, read by all.
+template <class T>
+class counter {
+public:
+    void add(T n) noexcept {
+        value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+    }
+    [[nodiscard]] T get() const noexcept { return value_.load(std::memory_order_relaxed); }
+
+private:
+    std::atomic<T> value_{0};
+};
+
+/// What it is at, for the watchdog.
+enum class activity_of_worker : std::uint8_t { running, searching, asleep };
+
+struct alignas(64) pool_worker final : worker {
+    pool_worker(pool_core& core, executor& owner, unsigned index, std::uint64_t seed);
+
+    /// The thread's main function.
+    void work() noexcept;
+
+    /// From a fiber or runnable on this worker.
+    void post(runnable* r) noexcept;
+    [[nodiscard]] runnable* look_around() noexcept;
+
+    /// How many dispatches there were.
+    [[nodiscard]] std::uint64_t dispatches() const noexcept {
+        return dispatched.get() + ticks_between - ticks.load(std::memory_order_relaxed) -
+               missed.load(std::memory_order_relaxed);
+    }
+
+    pool_core& core;
+    const unsigned index;
+    timer_queue own_timers;
+    seeded_random random;
+    counter<std::ptrdiff_t> work_count;  // what was added here, less what ended here
+    counter<std::uint64_t> dispatched;   // up to the last look around
+    counter<std::uint64_t> steals;
+    counter<std::uint64_t> stolen;
+    counter<std::uint64_t> parks;
+    counter<std::uint64_t> wakes;
+    counter<std::uint64_t> remote_wakes;
+    counter<std::uint64_t> overflowed;
+    counter<std::int64_t> idle_time;
+    std::atomic<activity_of_worker> at = activity_of_worker::running;
+    std::unique_ptr<driver> sleeps_in;
+    std::thread thread;
+
+    // Other threads, too.
+    alignas(64) std::atomic<runnable*> slot = nullptr;
+    alignas(64) inbox mail;  // for those that may run nowhere else
+    steal_queue<runnable, 256> ring;
+
+    // worker's own
+    [[nodiscard]] runnable* take_from_queues() noexcept;
+    void put_in_slot(runnable* r) noexcept;
+    void put_in_ring(runnable* r, std::memory_order order) noexcept;
+
+private:
+    void run_chain(runnable* r) noexcept;
+    void collect() noexcept;
+    [[nodiscard]] runnable* take_overflow() noexcept;
+    [[nodiscard]] runnable* find() noexcept;
+    [[nodiscard]] runnable* search() noexcept;
+    [[nodiscard]] runnable* steal_from_others() noexcept;
+    [[nodiscard]] runnable* steal_from(pool_worker& victim) noexcept;
+    [[nodiscard]] bool slot_is_stuck(pool_worker& victim) noexcept;
+    void sleep(bool was_searching) noexcept;
+    [[nodiscard]] bool is_work_visible() const noexcept;
+    [[nodiscard]] bool is_help_needed() noexcept;
+    void receive(runnable* r) noexcept;
+
+    std::array<runnable*, 256> loot_;
+};
+
+/// For threads that are not of the pool. Thread-safe.
+class shared_random final : public random_source {
+public:
+    explicit shared_random(std::uint64_t seed) noexcept : state_(seed) {}
+    [[nodiscard]] std::uint64_t next() noexcept override {
+        return seeded_random(state_.fetch_add(1, std::memory_order_relaxed)).next();
+    }
+
+private:
+    std::atomic<std::uint64_t> state_;
+};
+
+class pool_core {
+public:
+    pool_core(executor& owner, pool_options options);
+    pool_core(const pool_core&) = delete;
+    pool_core& operator=(const pool_core&) = delete;
+    ~pool_core();
+
+    /// Fails: std::system_error; then no thread is left.
+    void start();
+    [[nodiscard]] pool_worker* worker_here() const noexcept;
+    /// Also while a fiber of this pool runs a loop inside.
+    [[nodiscard]] bool is_inside() const noexcept;
+    void post_from_outside(runnable* r) noexcept;
+    /// To the one worker that may run it.
+    void send(pool_worker& to, runnable* r) noexcept;
+    /// Work was published: somebody is to look for it.
+    void notify() noexcept;
+    void add_outside_work(std::ptrdiff_t change) noexcept;
+    /// Nothing runs and nothing is outstanding.
+    [[nodiscard]] bool is_quiet() const noexcept;
+    void tell_if_quiet() noexcept;
+    /// Waits until it is quiet. False: the time was over first.
+    [[nodiscard]] bool wait_until_quiet(std::chrono::nanoseconds limit);
+    [[nodiscard]] std::ptrdiff_t alive() const noexcept;
+    [[nodiscard]] pool_worker& next_of(const pool_worker& w) noexcept {
+        return *workers[(w.index + 1) % workers.size()];
+    }
+
+    executor& owner;
+    pool_options options;
+    clock_source& clock;
+    const bool one_cpu;
+    std::vector<std::unique_ptr<pool_worker>> workers;
+    parking parked;
+    overflow_list overflow;
+    shared_random outside_random;
+    std::atomic<bool> stop = false;
+    std::atomic<std::ptrdiff_t> outside_work = 0;
+    std::atomic<int> outsiders = 0;  // other threads that are inside post() or add_work()
+
+private:
+    void stop_and_join() noexcept;
+
+    std::unique_ptr<watchdog> dog_;
+    std::atomic<bool> somebody_waits_ = false;
+    std::mutex mutex_;
+    std::vector<driver*> waiting_;  // guarded by the mutex
+};
+
+}  // namespace weft::inline v0::detail

@@ -1,0 +1,117 @@
+// steal_queue.hpp - the runnables of one worker, which others may take when they have none.
+//
+// A ring of pointers between two counters that only grow. The owner pushes at the tail; owner and
+// thieves take at the head, the oldest first, a thief half of what is there.
+//
+//     head                 tail                owner:  push  slot, then tail (release or more)
+//      |                    |                          pop   CAS head -> head + 1
+//      v                    v                  thief:  reads head (acquire), tail (acquire),
+//   .. a  b  c  d  e  f  g  .  .                       copies n slots, CAS head -> head + n
+//
+// A slot is read before the CAS says that it was the reader's. Meanwhile somebody else may have
+// taken it and the owner have written it anew; then head has moved, the CAS fails, and what was
+// read is forgotten. The tail's release is what lets a thief see the runnable itself.
+//
+// Written over its atomic type, so that tests/model can walk all interleavings.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include <weft/base/test_point.hpp>
+#include <weft/base/version.hpp>
+
+namespace weft::inline v0::detail {
+
+template <class T, std::uint32_t Capacity, template <class> class Atomic = std::atomic>
+class steal_queue {
+public:
+    static_assert((Capacity & (Capacity - 1)) == 0, "a power of two");
+    static constexpr std::uint32_t capacity = Capacity;
+
+    // The owner.
+
+    /// False: it is full. seq_cst if the caller looks for sleepers next (parking.hpp); release will
+    /// do otherwise.
+    [[nodiscard]] bool push(T* item, std::memory_order order) noexcept {
+        const std::uint32_t tail = tail_.load(std::memory_order_relaxed);
+        if (tail - head_.load(std::memory_order_acquire) == Capacity) return false;
+        slot(tail).store(item, std::memory_order_relaxed);
+        WEFT_TEST_POINT("steal_queue: the slot is written");
+        tail_.store(tail + 1, order);
+        return true;
+    }
+
+    /// nullptr: it is empty.
+    [[nodiscard]] T* pop() noexcept {
+        std::uint32_t head = head_.load(std::memory_order_acquire);
+        for (;;) {
+            const std::uint32_t tail = tail_.load(std::memory_order_relaxed);
+            if (head == tail) return nullptr;
+            T* const item = slot(head).load(std::memory_order_relaxed);
+            if (head_.compare_exchange_weak(head, head + 1, std::memory_order_acq_rel,
+                                            std::memory_order_acquire))
+                return item;
+        }
+    }
+
+    /// Takes the elder half out, for another place; how many.
+    [[nodiscard]] std::uint32_t pop_half(std::array<T*, Capacity>& into) noexcept {
+        return take(into, [](std::uint32_t there) { return (there + 1) / 2; });
+    }
+
+    /// What will be popped `places` from now, if it is there: for fetching ahead.
+    [[nodiscard]] T* peek(std::uint32_t places) const noexcept {
+        const std::uint32_t head = head_.load(std::memory_order_relaxed);
+        if (tail_.load(std::memory_order_relaxed) - head <= places) return nullptr;
+        return slots_[(head + places) % Capacity].load(std::memory_order_relaxed);
+    }
+
+    // Any thread.
+
+    /// At least half of what is there, the eldest first; how many.
+    [[nodiscard]] std::uint32_t steal(std::array<T*, Capacity>& into) noexcept {
+        return take(into, [](std::uint32_t there) { return there - there / 2; });
+    }
+
+    /// seq_cst, for it is the second half of parking: see parking.hpp.
+    [[nodiscard]] bool empty() const noexcept {
+        return head_.load(std::memory_order_seq_cst) == tail_.load(std::memory_order_seq_cst);
+    }
+    [[nodiscard]] std::uint32_t size() const noexcept {
+        const std::uint32_t head = head_.load(std::memory_order_acquire);
+        return tail_.load(std::memory_order_acquire) - head;
+    }
+
+private:
+    [[nodiscard]] Atomic<T*>& slot(std::uint32_t position) noexcept {
+        return slots_[position % Capacity];
+    }
+
+    template <class HowMany>
+    [[nodiscard]] std::uint32_t take(std::array<T*, Capacity>& into, HowMany how_many) noexcept {
+        for (;;) {
+            std::uint32_t head = head_.load(std::memory_order_acquire);
+            const std::uint32_t there = tail_.load(std::memory_order_acquire) - head;
+            if (there == 0) return 0;
+            if (there > Capacity) continue;  // head moved between the two loads
+            const std::uint32_t count = how_many(there);
+            for (std::uint32_t i = 0; i < count; ++i)
+                into[i] = slot(head + i).load(std::memory_order_relaxed);
+            WEFT_TEST_POINT("steal_queue: the slots are read");
+            if (head_.compare_exchange_strong(head, head + count, std::memory_order_acq_rel,
+                                              std::memory_order_relaxed))
+                return count;
+        }
+    }
+
+    alignas(64) Atomic<std::uint32_t> head_{0};
+    alignas(64) Atomic<std::uint32_t> tail_{0};
+    std::array<Atomic<T*>, Capacity> slots_{};
+};
+
+}  // namespace weft::inline v0::detail
