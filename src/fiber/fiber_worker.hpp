@@ -92,6 +92,12 @@ public:
     void idle() noexcept override;
     [[nodiscard]] driver* driver_of_running_fiber() override;
     [[nodiscard]] shared_stack& shared();
+    /// Whether that is an address in it; false if there is none.
+    [[nodiscard]] bool shared_stack_holds(const void* address) const noexcept {
+        if (!shared_) return false;
+        const stack where = shared_->where();
+        return address >= where.low && address < where.high();
+    }
     [[nodiscard]] thread_cache& threads();
 
     stack_cache stacks;

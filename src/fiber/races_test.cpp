@@ -8,6 +8,7 @@
 #include <cstring>
 #include <deque>
 #include <thread>
+#include <vector>
 
 #include <weft/base/test_point.hpp>
 #include <weft/exec/post.hpp>
@@ -295,4 +296,39 @@ WEFT_TEST("races: a loop that others may wake runs inside a fiber of one that no
     CHECK(!outer.run());
     other.join();
     CHECK(ran);
+}
+
+MATRIX_TEST("races: a wait that ends otherwise is withdrawn while its waiter is still there") {
+    waiter* listed = nullptr;
+    const auto wait_here = [&](time_point deadline) {
+        return wait(
+            for_test, deadline,
+            [list = &listed](waiter& me) noexcept {
+                *list = &me;
+                return true;
+            },
+            [&](waiter& me) noexcept {
+                CHECK(listed == &me);
+                CHECK(!me.claim());
+                listed = nullptr;
+            });
+    };
+    CHECK(wait_here(std::chrono::steady_clock::now() + 1ms) == wait_outcome::timed_out);
+    CHECK(listed == nullptr);
+    std::vector<wait_outcome> outcomes;
+    fiber f(s, options(), [&] {
+        outcomes.push_back(wait_here(clock.now() + 1ms));
+        outcomes.push_back(wait_here(no_deadline));
+        outcomes.push_back(wait_here(no_deadline));
+        outcomes.push_back(wait_here(no_deadline));  // cancelled already: neither is called
+    });
+    run_until_blocked();
+    advance(1ms);
+    if (listed->claim()) listed->wake();
+    run_until_blocked();
+    f.request_stop();
+    run_until_blocked();
+    using enum wait_outcome;
+    CHECK((outcomes == std::vector{timed_out, event, cancelled, cancelled}));
+    f.detach();
 }

@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include <weft/base/assert.hpp>
+#include <weft/fiber/detail/swapped.hpp>
 
 #include "base/futex.hpp"
 #include "base/pause.hpp"
@@ -93,8 +94,9 @@ void thread_waiter::wake_thread() noexcept {
     futex_wake_one(key);
 }
 
-void wait_in_thread(wait_request& request) noexcept {
-    thread_waiter me;
+namespace {
+
+void wait_as(thread_waiter& me, wait_request& request) noexcept {
     me.word.store(waiter::waiting, std::memory_order_relaxed);
     if (!request.call(request.callable, me) && me.waiter::claim()) {
         request.outcome = wait_outcome::event;
@@ -103,6 +105,45 @@ void wait_in_thread(wait_request& request) noexcept {
     me.sleep_until_claimed(request.deadline, steady_clock_source());
     request.outcome =
         static_cast<wait_outcome>(me.word.load(std::memory_order_acquire) & waiter::state_mask);
+}
+
+}  // namespace
+
+void wait_in_thread(wait_request& request) noexcept {
+    thread_waiter me;
+    wait_as(me, request);
+}
+
+// --- waits that may have to be withdrawn
+
+void wait_withdrawing_function(void* argument, void*) {
+    auto& request = *static_cast<withdrawing_request*>(argument);
+    fiber_worker* const worker = fiber_worker::here();
+    if (worker == nullptr || worker->current == nullptr) {
+        thread_waiter me;
+        wait_as(me, request);
+        if (request.outcome != wait_outcome::event) request.withdraw(request.withdrawer, me);
+        return;
+    }
+    fiber_block& me = *worker->current;
+    me.published = false;
+    wait_function(argument, nullptr);
+    if (request.outcome != wait_outcome::event && me.published)
+        request.withdraw(request.withdrawer, me);
+}
+
+// --- what swapped fibers may not share
+
+bool on_shared_stack(const void* address) noexcept {
+    const fiber_worker* const worker = fiber_worker::here();
+    return worker != nullptr && worker->attachment != nullptr &&
+           worker->attachment->shared_stack_holds(address);
+}
+
+bool running_is_swapped() noexcept {
+    const fiber_worker* const worker = fiber_worker::here();
+    return worker != nullptr && worker->current != nullptr &&
+           worker->current->stack() == stack_kind::swapped;
 }
 
 // --- a loop inside a fiber

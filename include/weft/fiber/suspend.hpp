@@ -10,6 +10,10 @@
 // leaves. False means that the event has come already, and the fiber goes on, or is the next to
 // run. It may be called from a plain thread, too, which then sleeps.
 //
+// A wait with a deadline, or one that can be cancelled, may end while the waiter is still in the
+// primitive's list. wait(reason, deadline, publish, withdraw) calls withdraw(waiter&) then, by
+// whoever waited and before the waiter can be gone: only there is it safe to take it out.
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -49,10 +53,17 @@ struct wait_request : departure {
     wait_outcome outcome;
 };
 
+struct withdrawing_request : wait_request {
+    void* withdrawer;
+    void (*withdraw)(void* withdrawer, waiter& self) noexcept;
+};
+
 void suspend_function(void* request, void*);
 void wait_function(void* request, void*);
 /// The same for a wait that neither has a deadline nor can be cancelled.
 void wait_firmly_function(void* request, void*);
+/// The same for a withdrawing_request.
+void wait_withdrawing_function(void* request, void*);
 
 template <class F>
 void relocate_callable(void* to, void* from) noexcept {
@@ -108,6 +119,36 @@ template <class Publish>
     const bool firmly = !reason.cancellable && deadline == no_deadline;
     detail::call_switching(firmly ? &detail::wait_firmly_function : &detail::wait_function,
                            &request);
+    return request.outcome;
+}
+
+/// The same; if it ends otherwise than by its event, and publish was called, then withdraw(waiter&)
+/// is called before it returns (also after a publish that returned false: the waiter may be in no
+/// list).
+template <class Publish, class Withdraw>
+    requires std::is_nothrow_invocable_r_v<bool, Publish&, waiter&> &&
+        std::is_nothrow_invocable_v<Withdraw&, waiter&>
+[[gnu::always_inline]] inline wait_outcome wait(const wait_reason& reason, time_point deadline,
+                                                Publish publish, Withdraw withdraw) {
+    static_assert(
+        detail::scratch_callable<Publish> && detail::plain_callable<Publish>,
+        "wait: publish must be nothrow-movable, trivially destructible, at most 64 bytes");
+    if (!reason.cancellable && deadline == no_deadline) return wait(reason, deadline, publish);
+    detail::withdrawing_request request{
+        {{&publish, &detail::relocate_callable<Publish>},
+         [](void* callable, waiter& self) noexcept {
+             self.published = true;
+             Publish mine(std::move(*static_cast<Publish*>(callable)));
+             return mine(self);
+         },
+         &reason,
+         deadline,
+         wait_outcome::event},
+        &withdraw,
+        [](void* withdrawer, waiter& self) noexcept {
+            (*static_cast<Withdraw*>(withdrawer))(self);
+        }};
+    detail::call_switching(&detail::wait_withdrawing_function, &request);
     return request.outcome;
 }
 

@@ -75,6 +75,7 @@ public:
     const who what;
     /// No other thread ever claims it: plain stores will do.
     std::atomic<bool> closed = false;  // relaxed
+    bool published = false;            // whether a wait that can be withdrawn has called publish
 
 protected:
     explicit waiter(who w) noexcept : what(w) {}
