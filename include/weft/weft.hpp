@@ -39,3 +39,5 @@
 #include <weft/stack/stack_cache.hpp>
 #include <weft/stack/stack_depot.hpp>
 #include <weft/stack/watermark.hpp>
+#include <weft/sync/scope_exit.hpp>
+#include <weft/sync/wait_group.hpp>

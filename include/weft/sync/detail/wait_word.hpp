@@ -1,0 +1,122 @@
+// wait_word.hpp - what most primitives are made of: a number, a lock bit, and a queue of waiters.
+//
+//      63                          2   1        0
+//     +-----------------------------+--------+---------+
+//     | the primitive's number      | queued | guarded |
+//     +-----------------------------+--------+---------+
+//
+// guarded is a spin lock for the number and the queue; queued says that the queue is not empty.
+//
+//   the fast way: a CAS of a word that has neither bit       (acquire to take, release to give)
+//   every other:  enter() sets guarded by a CAS of a word that has it not          (acquire)
+//                 leave() stores the new number without it                         (release)
+//
+// While guarded is set nobody else writes the word, so leave() is a plain store; each acquire reads
+// from the last release of the same word. Lock and number share one word so that one store gives up
+// both: whoever sees the new number may destroy the primitive, and nothing is touched after that
+// store. Rejected: a number beside a lock; the unlocking store would then come too late.
+//
+// Nobody waits, wakes or runs a user's code while it holds the bit; a few instructions pass.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include <weft/base/assert.hpp>
+#include <weft/base/test_point.hpp>
+#include <weft/fiber/suspend.hpp>
+#include <weft/sync/detail/waiter_queue.hpp>
+
+namespace weft::inline v0::detail {
+
+/// Waits a little, for somebody who is about to give up a spin lock; after some rounds it lets
+/// others have the processor.
+class spin_wait {
+public:
+    void once() noexcept {
+        if (rounds_ < limit) {
+            ++rounds_;
+            for (unsigned i = 0; i < rounds_; ++i) pause();
+        } else {
+            give_way();
+        }
+    }
+    static void pause() noexcept {
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#elif defined(__aarch64__)
+        asm volatile("yield");
+#endif
+    }
+
+private:
+    static constexpr unsigned limit = 10;
+    static void give_way() noexcept;
+    unsigned rounds_ = 0;
+};
+
+class wait_word {
+public:
+    static constexpr std::uint64_t guarded = 1;
+    static constexpr std::uint64_t queued = 2;
+    static constexpr std::uint64_t busy = guarded | queued;
+    static constexpr std::uint64_t unit = 4;  // one, as a number in the word
+
+    constexpr explicit wait_word(std::uint64_t number = 0) noexcept : word_(number * unit) {}
+    wait_word(const wait_word&) = delete;
+    wait_word& operator=(const wait_word&) = delete;
+
+    // The fast way.
+
+    /// The word, in which a number n is n * unit.
+    [[nodiscard]] std::uint64_t load(std::memory_order order) const noexcept {
+        return word_.load(order);
+    }
+    /// From a word that is not busy to another such.
+    [[nodiscard]] bool change(std::uint64_t& from, std::uint64_t to,
+                              std::memory_order order) noexcept {
+        return word_.compare_exchange_weak(from, to, order, std::memory_order_relaxed);
+    }
+
+    // Under the lock bit.
+
+    /// The number.
+    [[nodiscard]] std::uint64_t enter() noexcept {
+        std::uint64_t seen = word_.load(std::memory_order_relaxed) & ~guarded;
+        if (!word_.compare_exchange_strong(seen, seen | guarded, std::memory_order_acquire,
+                                           std::memory_order_relaxed)) [[unlikely]]
+            seen = enter_slowly();
+        WEFT_TEST_POINT("wait_word: guarded");
+        return seen / unit;
+    }
+    /// The last thing that is done to the primitive: then others may destroy it.
+    void leave(std::uint64_t number) noexcept {
+        word_.store(number * unit | (queue_.empty() ? 0 : queued), std::memory_order_release);
+        WEFT_TEST_POINT("wait_word: left");
+    }
+    [[nodiscard]] waiter_queue& queue() noexcept { return queue_; }
+
+    /// For withdraw(): takes out somebody whose wait ended otherwise.
+    void withdraw(waiter& one) noexcept {
+        const std::uint64_t number = enter();
+        queue_.remove(one);
+        leave(number);
+    }
+
+    /// For destructors.
+    [[nodiscard]] bool has_waiters() const noexcept {
+        return (word_.load(std::memory_order_acquire) & busy) != 0;
+    }
+
+private:
+    [[nodiscard]] std::uint64_t enter_slowly() noexcept;
+
+    std::atomic<std::uint64_t> word_;
+    waiter_queue queue_;
+};
+
+/// Throws `cancelled`, for a wait that was.
+[[noreturn]] void throw_cancelled();
+
+}  // namespace weft::inline v0::detail

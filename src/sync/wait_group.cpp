@@ -1,0 +1,59 @@
+// wait_group.cpp - see wait_group.hpp; the protocol is wait_word.hpp's.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <weft/sync/wait_group.hpp>
+
+#include <weft/fiber/detail/swapped.hpp>
+
+namespace weft::inline v0 {
+
+using detail::wait_word;
+
+namespace {
+constexpr wait_reason waits{"waits for a wait_group"};
+}
+
+void wait_group::add(std::size_t count) noexcept {
+    std::uint64_t seen = word_.load(std::memory_order_relaxed);
+    while ((seen & wait_word::busy) == 0)
+        if (word_.change(seen, seen + count * wait_word::unit, std::memory_order_relaxed)) return;
+    const std::uint64_t number = word_.enter();
+    word_.leave(number + count);
+}
+
+void wait_group::done() noexcept {
+    static constexpr const char* too_often = "wait_group: done() called more often than add()";
+    std::uint64_t seen = word_.load(std::memory_order_relaxed);
+    while ((seen & wait_word::busy) == 0) {
+        WEFT_ASSERT(seen != 0, too_often);
+        // acq_rel: the last one hands on what those before it did
+        if (word_.change(seen, seen - wait_word::unit, std::memory_order_acq_rel)) return;
+    }
+    const std::uint64_t number = word_.enter();
+    WEFT_ASSERT(number != 0, too_often);
+    detail::woken_list woken;
+    if (number == 1) word_.queue().claim_all(woken);
+    word_.leave(number - 1);
+    woken.wake();
+}
+
+void wait_group::wait() {
+    if (word_.load(std::memory_order_acquire) == 0) return;
+    if (wait_until_done(no_deadline) == wait_outcome::cancelled) detail::throw_cancelled();
+}
+
+wait_outcome wait_group::wait_until_done(time_point deadline) {
+    if (word_.load(std::memory_order_acquire) == 0) return wait_outcome::event;
+    detail::refuse_on_shared_stack(this, "wait_group: lies in the stack of a swapped fiber");
+    return weft::wait(
+        waits, deadline,
+        [word = &word_](waiter& me) noexcept {
+            const std::uint64_t number = word->enter();
+            if (number != 0) word->queue().push_back(me);
+            word->leave(number);
+            return number != 0;
+        },
+        [word = &word_](waiter& me) noexcept { word->withdraw(me); });
+}
+
+}  // namespace weft::inline v0
