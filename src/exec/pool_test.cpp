@@ -17,28 +17,16 @@
 #include <thread>
 #include <vector>
 
-#include <weft/base/test_point.hpp>
 #include <weft/exec/post.hpp>
 
 #include "backends.hpp"
+#include "test_points.hpp"
 #include "weft_test.hpp"
 
 using namespace weft;
 using namespace std::chrono_literals;
 
 namespace {
-
-void yield_here(const char*) noexcept {
-    thread_local unsigned count = 0;
-    if (++count % 3 == 0) ::sched_yield();
-}
-
-// While one lives, threads give up their CPU at the marked points now and then.
-class injected_yields {
-public:
-    injected_yields() { detail::at_test_points = &yield_here; }
-    ~injected_yields() { detail::at_test_points = nullptr; }
-};
 
 // The process runs on one CPU while one lives.
 class on_one_cpu {
@@ -273,7 +261,7 @@ WEFT_TEST("pool: an idle one uses no CPU") {
 }
 
 WEFT_TEST("pool: stress: a task posted while the last worker parks is run") {
-    const injected_yields here;
+    const weft_test::yields_at_test_points here;
     for (const unsigned workers : {1U, 2U, 8U}) {
         pool p({.workers = workers});
         post_one_by_one(p, weft_test::stress_count(1'000'000) / 3);
@@ -287,7 +275,7 @@ WEFT_TEST("pool: stress: the same with eight workers on one CPU") {
 }
 
 WEFT_TEST("pool: stress: several threads post to one that keeps falling asleep") {
-    const injected_yields here;
+    const weft_test::yields_at_test_points here;
     pool p({.workers = 2});
     const long rounds = weft_test::stress_count(1'000'000) / 4;
     std::vector<std::thread> posters;

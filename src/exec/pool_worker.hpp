@@ -87,7 +87,7 @@ struct alignas(64) pool_worker final : worker {
     counter<std::uint64_t> remote_wakes;
     counter<std::uint64_t> overflowed;
     counter<std::int64_t> idle_time;
-    std::atomic<activity_of_worker> at = activity_of_worker::running;
+    std::atomic<activity_of_worker> at = activity_of_worker::searching;
     std::unique_ptr<driver> sleeps_in;
     std::thread thread;
 

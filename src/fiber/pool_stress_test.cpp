@@ -1,0 +1,200 @@
+// pool_stress_test.cpp - fibers on a pool against everything that has gone wrong elsewhere: wakes
+// that come too early or twice, starved timers, growing stacks, signals, fork.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <csignal>
+#include <limits>
+#include <thread>
+#include <vector>
+
+#include <weft/exec/pool.hpp>
+
+#include "pools.hpp"
+#include "test_points.hpp"
+
+using namespace weft;
+using namespace std::chrono_literals;
+
+POOL_TEST("pool: stress: a fiber is woken before its context is saved") {
+    const weft_test::yields_at_test_points here;
+    const long rounds = weft_test::stress_count(500'000) / 4;
+    std::atomic<long> got = 0;
+    struct pair {
+        fiber_handle other;
+        std::atomic<bool> ready = false;
+    };
+    pair sides[2];
+    for (int i = 0; i < 2; ++i)
+        spawn([&, i] {
+            sides[i].other = this_fiber::handle();
+            sides[i].ready = true;
+            while (!sides[1 - i].ready) yield();
+            for (long round = 0; round < rounds; ++round) {
+                unpark(sides[1 - i].other);
+                static_cast<void>(park());
+                ++got;
+            }
+            unpark(sides[1 - i].other);
+        });
+    p.drain();
+    CHECK(got == 2 * rounds);
+}
+
+POOL_TEST("pool: double wakes, and wakes of one that has finished, do nothing") {
+    std::atomic<int> woken = 0;
+    fiber f(p, options(), [&] {
+        static_cast<void>(park());
+        ++woken;
+    });
+    const fiber_handle handle = f.handle();
+    for (int i = 0; i < 100; ++i) unpark(handle);
+    f.join();
+    for (int i = 0; i < 100; ++i) unpark(handle);
+    CHECK(woken == 1);
+}
+
+POOL_TEST("pool: two that wake each other for ever do not starve a timer") {
+    std::atomic<bool> rang = false;
+    spawn([&] {
+        static_cast<void>(sleep_for(1ms));
+        rang = true;
+    });
+    const auto sides = std::make_unique<std::atomic<fiber_handle*>[]>(2);
+    std::vector<std::unique_ptr<fiber_handle>> handles(2);
+    std::atomic<long> turns = 0;
+    for (int i = 0; i < 2; ++i)
+        spawn([&, i] {
+            handles[static_cast<std::size_t>(i)] =
+                std::make_unique<fiber_handle>(this_fiber::handle());
+            sides[static_cast<std::size_t>(i)] = handles[static_cast<std::size_t>(i)].get();
+            while (sides[static_cast<std::size_t>(1 - i)] == nullptr) yield();
+            fiber_handle& other = *sides[static_cast<std::size_t>(1 - i)];
+            while (!rang && turns < 100'000'000) {
+                ++turns;
+                unpark(other);
+                static_cast<void>(park());
+            }
+            unpark(other);
+        });
+    p.drain();
+    CHECK(rang);
+}
+
+POOL_TEST("pool: a million direct transfers do not grow a stack") {
+    if (p.workers() != 1) return;  // a transfer needs both on one worker
+    const long count = weft_test::stress_count(1'000'000);
+    runnable* waiting = nullptr;
+    std::uintptr_t lowest = std::numeric_limits<std::uintptr_t>::max();
+    std::uintptr_t highest = 0;
+    for (int i = 0; i < 2; ++i)
+        spawn([&] {
+            for (long n = 0; n < count; ++n)
+                suspend([&](runnable* me) noexcept -> runnable* {
+                    char here;
+                    const auto at = reinterpret_cast<std::uintptr_t>(&here);
+                    lowest = std::min(lowest, at);
+                    highest = std::max(highest, at);
+                    return std::exchange(waiting, me);  // the other, if it waits
+                });
+            if (waiting != nullptr) {
+                runnable* const last = std::exchange(waiting, nullptr);
+                this_fiber::executor().post(last);
+            }
+        });
+    p.drain();
+    CHECK(highest - lowest < 4096);
+}
+
+POOL_TEST("pool: stress: joins, sleeps and cancellations at once, with yields injected") {
+    const weft_test::yields_at_test_points here;
+    const long rounds = weft_test::stress_count(50'000) / 10;
+    for (long round = 0; round < rounds; ++round) {
+        fiber parent(p, options(), [this] {
+            fiber sleeper(options(), [] { static_cast<void>(sleep_for(1h)); });
+            fiber parker(options(), [] { static_cast<void>(park()); });
+            fiber worker(options(), [] {
+                for (int i = 0; i < 3; ++i) yield();
+            });
+            worker.join();
+        });
+        if (round % 2 == 0) parent.request_stop();
+    }
+}
+
+POOL_TEST("pool: signals at a kilohertz disturb nobody") {
+    struct sigaction action {};
+    struct sigaction before {};
+    action.sa_handler = [](int) {};
+    action.sa_flags = SA_RESTART;
+    ::sigaction(SIGALRM, &action, &before);
+    const itimerval often{{0, 1000}, {0, 1000}};
+    ::setitimer(ITIMER_REAL, &often, nullptr);
+    std::atomic<int> done = 0;
+    for (int i = 0; i < 20; ++i)
+        spawn([&] {
+            for (int j = 0; j < 200; ++j) {
+                yield();
+                static_cast<void>(sleep_for(10us));
+            }
+            ++done;
+        });
+    p.drain();
+    const itimerval never{};
+    ::setitimer(ITIMER_REAL, &never, nullptr);
+    ::sigaction(SIGALRM, &before, nullptr);
+    CHECK(done == 20);
+}
+
+POOL_TEST("pool: fork and exec inside a fiber") {
+    std::atomic<int> status = -1;
+    spawn([&] {
+        const pid_t child = ::fork();
+        if (child == 0) {
+            ::execl("/bin/true", "true", static_cast<char*>(nullptr));
+            ::_exit(127);
+        }
+        int ended = -1;
+        while (::waitpid(child, &ended, WNOHANG) == 0) yield();
+        status = ended;
+    });
+    p.drain();
+    CHECK(status == 0);
+}
+
+WEFT_TEST("pool: fairness: a thousand fibers that only yield get about the same") {
+    pool p({.workers = 2});
+    constexpr std::size_t count = 1000;
+    std::vector<std::atomic<long>> work(count);
+    std::atomic<long> left = 1'000'000;
+    for (std::size_t i = 0; i < count; ++i)
+        go(p, [&, i] {
+            while (left.fetch_sub(1) > 0) {
+                ++work[i];
+                yield();
+            }
+        });
+    p.drain();
+    const auto [least, most] = std::minmax_element(
+        work.begin(), work.end(), [](const auto& a, const auto& b) { return a.load() < b.load(); });
+    CHECK(static_cast<double>(*least) >= 0.5 * static_cast<double>(*most));
+}
+
+WEFT_TEST("pool: watchdog names the fiber that holds its worker") {
+    std::atomic<bool> named = false;
+    std::atomic<int> reports = 0;
+    pool p({.workers = 2, .watchdog = 2ms, .stalled = [&](const stall_report& r) {
+                named = r.name == "busy";
+                ++reports;
+            }});
+    go(p, {.name = "busy"}, [&] {
+        while (reports == 0) {}
+    });
+    p.drain();
+    CHECK(named);
+}
