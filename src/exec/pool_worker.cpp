@@ -23,6 +23,13 @@ namespace {
 constexpr std::chrono::microseconds patience{20};
 // A woken one stands in the slot of a busy worker: so long it is given to be run there.
 constexpr std::chrono::microseconds grace{5};
+// Places in the ring.
+constexpr std::uint32_t fetched_ahead = 4;
+// Runnables taken from the overflow list. Few while the ring is well filled: what is there is the
+// youngest, and if that starts others in turn, few are alive at a time (decisions/0005).
+constexpr std::size_t most_at_once = 128;
+constexpr std::size_t enough = 256;
+constexpr std::size_t some = 4;
 
 time_point now() noexcept { return steady_clock_source().now(); }
 
@@ -92,19 +99,17 @@ void pool_worker::collect() noexcept {
         });
 }
 
-// A share of it to the ring, the first to be run now.
+// The eldest batch of it, the first to be run now, the others to the ring; no more than half of
+// that, and no more than a share, so that others find something, too.
 runnable* pool_worker::take_overflow() noexcept {
-    const std::size_t there = core.overflow.size();
-    if (there == 0) return nullptr;
-    const std::size_t share = there / core.workers.size() + 1;
-    runnable* r = core.overflow.take(std::min<std::size_t>(share, ring.capacity / 2));
-    if (r == nullptr) return nullptr;
-    runnable* more = r->next_node;
-    while (more != nullptr) {
-        runnable* const following = more->next_node;
-        receive(more);
-        more = following;
-    }
+    std::size_t share = core.overflow.size() / core.workers.size() + 1;
+    if (ring.size() > enough) share = std::min(share, some);
+    runnable_batch batch = core.overflow.take();
+    if (batch.size == 0) return nullptr;
+    runnable* const r = take_first(batch);
+    for (std::size_t i = 1; batch.size != 0 && i < std::min(share, most_at_once); ++i)
+        receive(take_first(batch));
+    if (batch.size != 0) core.overflow.push_back(batch);
     return r;
 }
 
@@ -124,8 +129,10 @@ runnable* pool_worker::take_from_queues() noexcept {
     if (slot.load(std::memory_order_relaxed) != nullptr)
         if (runnable* const r = slot.exchange(nullptr, std::memory_order_acquire)) return r;
     if (!ready.empty() && (ticks.load(std::memory_order_relaxed) & 1) != 0) return ready.pop();
-    if (runnable* const r = ring.pop()) return r;
-    return ready.pop();
+    runnable* const r = ring.pop();
+    if (r == nullptr) return ready.pop();
+    if (runnable* const ahead = ring.peek(fetched_ahead)) __builtin_prefetch(ahead, 1);
+    return r;
 }
 
 // seq_cst: whoever sleeps looks at the slot after it said so.
@@ -142,7 +149,7 @@ void pool_worker::put_in_slot(runnable* r) noexcept {
 void pool_worker::put_in_ring(runnable* r, std::memory_order order) noexcept {
     if (ring.push(r, order)) [[likely]]
         return;
-    const std::uint32_t count = ring.pop_half(loot_);
+    const std::uint32_t count = ring.pop_some(loot_, most_at_once);
     core.overflow.push(std::span(loot_).first(count));
     overflowed.add(count);
     if (ring.push(r, order)) return;
@@ -157,7 +164,31 @@ void pool_worker::post(runnable* r) noexcept {
     core.notify();
 }
 
-runnable* worker::take_shared() noexcept { return shared->take_from_queues(); }
+runnable* worker::take_otherwise() noexcept {
+    if (shared != nullptr) return shared->take_from_queues();
+    if ((ticks.load(std::memory_order_relaxed) & 7) == 0)  // the elders have their share
+        if (runnable* const r = ready.pop()) return r;
+    runnable* const r = young;
+    young = r->next_node;
+    plain = young == nullptr;
+    return r;
+}
+
+// With many ready already the young come first: what they start in turn is then alive for a short
+// time only.
+void worker::start(runnable* r) noexcept {
+    if (shared != nullptr) return wake_shared(r);
+    runnable* const displaced = front;
+    if (slot_left == 0 || ready.size() < many || displaced == nullptr ||
+        displaced->next_node != nullptr)
+        return wake(r);
+    --slot_left;
+    r->next_node = nullptr;
+    front = r;
+    displaced->next_node = young;
+    young = displaced;
+    plain = false;
+}
 
 void worker::wake_shared(runnable* r) noexcept {
     pool_worker& me = *shared;
@@ -169,7 +200,11 @@ void worker::wake_shared(runnable* r) noexcept {
 void worker::requeue_shared(runnable* r) noexcept {
     pool_worker& me = *shared;
     if (r->bound_to != 0 || me.core.options.force_migrate) return me.post(r);
-    me.put_in_ring(r, std::memory_order_release);
+    // With many elsewhere it goes behind those, not only behind the ones of this worker.
+    if (me.ring.size() > 3 * enough && !me.core.overflow.empty()) [[unlikely]]
+        me.core.overflow.push(r);
+    else
+        me.put_in_ring(r, std::memory_order_release);
 }
 
 // --- searching
@@ -208,7 +243,8 @@ runnable* pool_worker::search() noexcept {
             if (now() >= until) return nullptr;
             if (own_timers.earliest() <= core.clock.now()) return look_around();
         }
-        pause();
+        // Each look takes the cache line away from whoever works on it.
+        for (unsigned i = 0; i < std::min(round + 1, 8U); ++i) pause();
     }
 }
 

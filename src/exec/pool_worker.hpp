@@ -94,7 +94,7 @@ struct alignas(64) pool_worker final : worker {
     // Other threads, too.
     alignas(64) std::atomic<runnable*> slot = nullptr;
     alignas(64) inbox mail;  // for those that may run nowhere else
-    steal_queue<runnable, 256> ring;
+    steal_queue<runnable, 1024> ring;
 
     // worker's own
     [[nodiscard]] runnable* take_from_queues() noexcept;
@@ -115,7 +115,7 @@ private:
     [[nodiscard]] bool is_help_needed() noexcept;
     void receive(runnable* r) noexcept;
 
-    std::array<runnable*, 256> loot_;
+    std::array<runnable*, 1024> loot_;
 };
 
 /// For threads that are not of the pool. Thread-safe.

@@ -59,9 +59,10 @@ public:
         }
     }
 
-    /// Takes the elder half out, for another place; how many.
-    [[nodiscard]] std::uint32_t pop_half(std::array<T*, Capacity>& into) noexcept {
-        return take(into, [](std::uint32_t there) { return (there + 1) / 2; });
+    /// Takes the eldest out, for another place; how many.
+    [[nodiscard]] std::uint32_t pop_some(std::array<T*, Capacity>& into,
+                                         std::uint32_t most) noexcept {
+        return take(into, [most](std::uint32_t there) { return there < most ? there : most; });
     }
 
     /// What will be popped `places` from now, if it is there: for fetching ahead.

@@ -40,7 +40,7 @@ void owner_and_thieves(int thieves) {
     std::array<std::atomic<int>*, Capacity> half;
     for (std::size_t i = 0; i < count; ++i) {
         while (!queue.push(&items[i], order)) {
-            const std::uint32_t n = queue.pop_half(half);
+            const std::uint32_t n = queue.pop_some(half, Capacity / 2);
             for (std::uint32_t j = 0; j < n; ++j) take(half[j]);
         }
         if (i % 3 == 0)

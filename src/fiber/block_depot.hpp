@@ -1,7 +1,9 @@
 // block_depot.hpp - memory for control blocks: a cache for each worker over a shared depot.
 //
 // A block may be given back on another worker than it was taken from, and outlive its executor
-// while somebody holds a handle; so the memory belongs to nobody in particular.
+// while somebody holds a handle; so the memory belongs to nobody in particular. Where one worker
+// starts fibers and another ends them, blocks go from cache to cache by the magazine: a full one
+// is given to the depot and taken from it as a whole.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -30,13 +32,19 @@ public:
     // For the depot.
     struct free_block {
         free_block* next;
+        free_block* next_magazine;  // of the first in a magazine that lies in the depot
     };
-    struct shelf {
+    struct magazine {
         free_block* first = nullptr;
         std::size_t count = 0;
     };
+    static constexpr std::size_t full = 128;
 
 private:
+    struct shelf {
+        magazine current;
+        magazine spare;  // empty or full
+    };
     std::array<shelf, block_classes> shelves_;
 };
 

@@ -147,7 +147,13 @@ void discard_fiber(fiber_block* block) noexcept { free_block_memory(block); }
 void start_fiber(fiber_block& block) noexcept {
     executor& home = *block.home;
     home.add_work(1);
-    home.post(&block);
+    // On a pool the one that was started last runs first, and what it starts before its elders:
+    // so a tree of fibers is walked in depth, and few of them are alive at a time.
+    worker* const here = this_thread_block().runs_for;
+    if (here != nullptr && here->number != 0 && &here->home == &home)
+        here->start(&block);
+    else
+        home.post(&block);
 }
 
 executor& current_executor(const char* call) noexcept {

@@ -74,10 +74,13 @@ struct worker {
     /// From the slot, else from the queue.
     [[nodiscard]] runnable* take() noexcept {
         runnable* const r = front;
-        if (r == nullptr) return shared == nullptr ? ready.pop() : take_shared();
+        if (r == nullptr) return plain ? ready.pop() : take_otherwise();
         front = r->next_node;
         return r;
     }
+
+    /// One that begins.
+    void start(runnable* r) noexcept;
 
     /// A woken one: to the slot if this worker has one, but not forever.
     void wake(runnable* r) noexcept {
@@ -110,16 +113,19 @@ struct worker {
     [[nodiscard]] bool idle() const noexcept { return front == nullptr && ready.empty(); }
 
     static constexpr std::uint32_t slot_limit = 64;
+    static constexpr std::size_t many = 1024;
     static constexpr std::uint32_t ticks_between = 61;
 
     executor& home;
     runnable* front = nullptr;  // the slot; several only while a loop is stepped
     ready_queue ready;
+    runnable* young = nullptr;              // those that begin while many are ready, the last first
     std::atomic<std::uint32_t> ticks = 0;   // dispatches until the executor looks at inbox and
                                             // timers; written by the owner
     std::atomic<std::uint64_t> missed = 0;  // ticks that found nothing to run
     std::uint32_t slot_left = slot_limit;   // wakes that go to the slot until one goes to the queue
     bool wake_slot = false;
+    bool plain = true;              // what is not in the slot is in `ready`
     bool local = false;             // nobody but this thread runs what is woken here
     bool closed = false;            // no other thread ever wakes or cancels anything here
     std::uint16_t number = 0;       // in its pool, from 1
@@ -132,7 +138,7 @@ private:
     [[nodiscard]] runnable* ask() noexcept;
     void displace() noexcept;
     // pool_worker.cpp
-    [[nodiscard]] runnable* take_shared() noexcept;
+    [[nodiscard]] runnable* take_otherwise() noexcept;
     void wake_shared(runnable* r) noexcept;
     void requeue_shared(runnable* r) noexcept;
 };
