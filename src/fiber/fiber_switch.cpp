@@ -174,6 +174,14 @@ constexpr auto swapped_kind = static_cast<std::uint8_t>(stack_kind::swapped) | s
     return !left.is_cancelled() || !left.waiter::claim(wait_outcome::cancelled);
 }
 
+// Its publish returned false: that is final, whatever else came at the same moment. Only who calls
+// can resume it now.
+[[gnu::always_inline]] inline void say_ready(fiber_block& left) noexcept {
+    left.word.store(
+        (left.word.load(std::memory_order_relaxed) & ~waiter::state_mask) | waiter::running,
+        std::memory_order_relaxed);
+}
+
 // Puts one that has left where its event will find it. Returns what is to run at once, if it has
 // come already. After it was published nothing of `left` is touched.
 [[gnu::always_inline]] inline runnable* publish(fiber_worker& worker, fiber_block& left,
@@ -181,8 +189,11 @@ constexpr auto swapped_kind = static_cast<std::uint8_t>(stack_kind::swapped) | s
                                                 runnable* resumed_by) noexcept {
     if (worker.exec.local || !request.reason->cancellable) {
         if (!begin_wait(worker, left, request)) return resumed_by;
-        if (!request.call(request.callable, left) && left.waiter::claim()) return resumed_by;
-        return nullptr;
+        if (request.call(request.callable, left)) return nullptr;
+        const bool first =
+            left.waiter::claim();  // else another has cancelled it: its post will come
+        say_ready(left);
+        return first ? resumed_by : nullptr;
     }
     // Other threads may run it, and cancel it at any time: see waiter.hpp. They set the bit, then
     // look at the word; here it is the other way round.
@@ -196,7 +207,7 @@ constexpr auto swapped_kind = static_cast<std::uint8_t>(stack_kind::swapped) | s
     if (!left.is_cancelled()) {
         const bool waits = request.call(request.callable, left);
         WEFT_TEST_POINT("wait: published, the word says preparing");
-        state = waits ? waiter::waiting : static_cast<std::uint32_t>(wait_outcome::event);
+        state = waits ? waiter::waiting : waiter::running;
         if (waits) following = nullptr;
     }
     left.word.store(epoch | state, std::memory_order_seq_cst);
@@ -304,6 +315,7 @@ void wait_firmly_function(void* argument, void*) {
     me.word.store(waiter::waiting_firm, std::memory_order_relaxed);
     if (!request.call(request.callable, me)) {
         me.word.store(waiter::running, std::memory_order_relaxed);
+        request.outcome = wait_outcome::ready;
         return;
     }
     me.reason.store(request.reason, std::memory_order_relaxed);
@@ -337,9 +349,11 @@ void wait_function(void* argument, void*) {
             begin_deadline(*worker, me, request);
             leave(*worker, me, worker->exec.pick());
             end_wait(me, request);
-        } else if (!me.waiter::claim()) {  // cancelled by another thread, whose post is on its way
-            leave(*worker, me, worker->exec.pick());
-            request.outcome = wait_outcome::cancelled;
+        } else {
+            if (!me.waiter::claim())  // cancelled by another thread, whose post is on its way
+                leave(*worker, me, worker->exec.pick());
+            say_ready(me);
+            request.outcome = wait_outcome::ready;
         }
     } else {
         // First asked, then armed: pick() may fire timers, and this one has nobody waiting yet.

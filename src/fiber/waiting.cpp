@@ -98,8 +98,8 @@ namespace {
 
 void wait_as(thread_waiter& me, wait_request& request) noexcept {
     me.word.store(waiter::waiting, std::memory_order_relaxed);
-    if (!request.call(request.callable, me) && me.waiter::claim()) {
-        request.outcome = wait_outcome::event;
+    if (!request.call(request.callable, me)) {
+        request.outcome = wait_outcome::ready;
         return;
     }
     me.sleep_until_claimed(request.deadline, steady_clock_source());
@@ -116,20 +116,28 @@ void wait_in_thread(wait_request& request) noexcept {
 
 // --- waits that may have to be withdrawn
 
+namespace {
+
+void conclude(const withdrawing_request& request, waiter& me) noexcept {
+    const bool otherwise =
+        request.outcome == wait_outcome::timed_out || request.outcome == wait_outcome::cancelled;
+    if (otherwise && me.listed) request.withdraw(request.withdrawer, me);
+}
+
+}  // namespace
+
 void wait_withdrawing_function(void* argument, void*) {
     auto& request = *static_cast<withdrawing_request*>(argument);
     fiber_worker* const worker = fiber_worker::here();
     if (worker == nullptr || worker->current == nullptr) {
         thread_waiter me;
         wait_as(me, request);
-        if (request.outcome != wait_outcome::event) request.withdraw(request.withdrawer, me);
-        return;
+        return conclude(request, me);
     }
     fiber_block& me = *worker->current;
-    me.published = false;
+    me.listed = false;
     wait_function(argument, nullptr);
-    if (request.outcome != wait_outcome::event && me.published)
-        request.withdraw(request.withdrawer, me);
+    conclude(request, me);
 }
 
 // --- what swapped fibers may not share

@@ -99,57 +99,86 @@ template <class Callback>
     detail::call_switching(&detail::suspend_function, &request);
 }
 
+namespace detail {
+
+// What wait() says.
+[[nodiscard]] constexpr wait_outcome or_event(wait_outcome outcome) noexcept {
+    return outcome == wait_outcome::ready ? wait_outcome::event : outcome;
+}
+
+/// The same as wait(); tells apart what it waited for from what was there already (`ready`).
+template <class Publish>
+    requires std::is_nothrow_invocable_r_v<bool, Publish&, waiter&>
+[[gnu::always_inline]] inline wait_outcome wait_or_ready(const wait_reason& reason,
+                                                         time_point deadline, Publish publish) {
+    static_assert(
+        scratch_callable<Publish> && plain_callable<Publish>,
+        "wait: publish must be nothrow-movable, trivially destructible, at most 64 bytes");
+    wait_request request{{&publish, &relocate_callable<Publish>},
+                         [](void* callable, waiter& self) noexcept {
+                             Publish mine(std::move(*static_cast<Publish*>(callable)));
+                             return mine(self);
+                         },
+                         &reason,
+                         deadline,
+                         wait_outcome::event};
+    const bool firmly = !reason.cancellable && deadline == no_deadline;
+    call_switching(firmly ? &wait_firmly_function : &wait_function, &request);
+    return request.outcome;
+}
+
+template <class Publish, class Withdraw>
+    requires std::is_nothrow_invocable_r_v<bool, Publish&, waiter&> &&
+        std::is_nothrow_invocable_v<Withdraw&, waiter&>
+[[gnu::always_inline]] inline wait_outcome wait_or_ready(const wait_reason& reason,
+                                                         time_point deadline, Publish publish,
+                                                         Withdraw withdraw) {
+    static_assert(
+        scratch_callable<Publish> && plain_callable<Publish>,
+        "wait: publish must be nothrow-movable, trivially destructible, at most 64 bytes");
+    if (!reason.cancellable && deadline == no_deadline)
+        return wait_or_ready(reason, deadline, publish);
+    withdrawing_request request{{{&publish, &relocate_callable<Publish>},
+                                 [](void* callable, waiter& self) noexcept {
+                                     self.listed =
+                                         true;  // from then on only its event may touch it
+                                     Publish mine(std::move(*static_cast<Publish*>(callable)));
+                                     if (mine(self)) return true;
+                                     self.listed = false;
+                                     return false;
+                                 },
+                                 &reason,
+                                 deadline,
+                                 wait_outcome::event},
+                                &withdraw,
+                                [](void* withdrawer, waiter& self) noexcept {
+                                    (*static_cast<Withdraw*>(withdrawer))(self);
+                                }};
+    call_switching(&wait_withdrawing_function, &request);
+    return request.outcome;
+}
+
+}  // namespace detail
+
+/// If publish returns false, then the event has come, whatever else happens at that moment: it may
+/// take what it waits for.
 /// Suspends: unless it is cancelled already or the deadline has passed. Cancel: reported, unless
 /// the reason says that this wait ignores it. From: any fiber or thread. Fails: never.
 template <class Publish>
     requires std::is_nothrow_invocable_r_v<bool, Publish&, waiter&>
 [[gnu::always_inline]] inline wait_outcome wait(const wait_reason& reason, time_point deadline,
                                                 Publish publish) {
-    static_assert(
-        detail::scratch_callable<Publish> && detail::plain_callable<Publish>,
-        "wait: publish must be nothrow-movable, trivially destructible, at most 64 bytes");
-    detail::wait_request request{{&publish, &detail::relocate_callable<Publish>},
-                                 [](void* callable, waiter& self) noexcept {
-                                     Publish mine(std::move(*static_cast<Publish*>(callable)));
-                                     return mine(self);
-                                 },
-                                 &reason,
-                                 deadline,
-                                 wait_outcome::event};
-    const bool firmly = !reason.cancellable && deadline == no_deadline;
-    detail::call_switching(firmly ? &detail::wait_firmly_function : &detail::wait_function,
-                           &request);
-    return request.outcome;
+    return detail::or_event(detail::wait_or_ready(reason, deadline, publish));
 }
 
-/// The same; if it ends otherwise than by its event, and publish was called, then withdraw(waiter&)
-/// is called before it returns (also after a publish that returned false: the waiter may be in no
-/// list).
+/// The same; if it ends otherwise than by its event after publish has returned true, then
+/// withdraw(waiter&) is called before it returns.
 template <class Publish, class Withdraw>
     requires std::is_nothrow_invocable_r_v<bool, Publish&, waiter&> &&
         std::is_nothrow_invocable_v<Withdraw&, waiter&>
 [[gnu::always_inline]] inline wait_outcome wait(const wait_reason& reason, time_point deadline,
                                                 Publish publish, Withdraw withdraw) {
-    static_assert(
-        detail::scratch_callable<Publish> && detail::plain_callable<Publish>,
-        "wait: publish must be nothrow-movable, trivially destructible, at most 64 bytes");
-    if (!reason.cancellable && deadline == no_deadline) return wait(reason, deadline, publish);
-    detail::withdrawing_request request{
-        {{&publish, &detail::relocate_callable<Publish>},
-         [](void* callable, waiter& self) noexcept {
-             self.published = true;
-             Publish mine(std::move(*static_cast<Publish*>(callable)));
-             return mine(self);
-         },
-         &reason,
-         deadline,
-         wait_outcome::event},
-        &withdraw,
-        [](void* withdrawer, waiter& self) noexcept {
-            (*static_cast<Withdraw*>(withdrawer))(self);
-        }};
-    detail::call_switching(&detail::wait_withdrawing_function, &request);
-    return request.outcome;
+    return detail::or_event(detail::wait_or_ready(reason, deadline, publish, withdraw));
 }
 
 }  // namespace weft::inline v0

@@ -28,7 +28,12 @@
 
 namespace weft::inline v0 {
 
-enum class wait_outcome : unsigned char { event = 3, timed_out = 4, cancelled = 5 };
+enum class wait_outcome : unsigned char {
+    ready = 0,  // publish returned false; wait() says event then, wait_or_ready() this
+    event = 3,
+    timed_out = 4,
+    cancelled = 5,
+};
 
 /// What kind of wait, for dumps and reports. Static.
 struct wait_reason {
@@ -75,7 +80,7 @@ public:
     const who what;
     /// No other thread ever claims it: plain stores will do.
     std::atomic<bool> closed = false;  // relaxed
-    bool published = false;            // whether a wait that can be withdrawn has called publish
+    bool listed = false;               // whether publish of a wait that can be withdrawn said true
 
 protected:
     explicit waiter(who w) noexcept : what(w) {}
