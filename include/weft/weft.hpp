@@ -39,5 +39,8 @@
 #include <weft/stack/stack_cache.hpp>
 #include <weft/stack/stack_depot.hpp>
 #include <weft/stack/watermark.hpp>
+#include <weft/sync/fair_mutex.hpp>
+#include <weft/sync/mutex.hpp>
+#include <weft/sync/recursive_mutex.hpp>
 #include <weft/sync/scope_exit.hpp>
 #include <weft/sync/wait_group.hpp>

@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include <weft/base/clock_source.hpp>
+#include <weft/fiber/cancel.hpp>
 #include <weft/fiber/this_fiber.hpp>
 #include <weft/fiber/waiter.hpp>
 
@@ -46,6 +47,17 @@ Result until(std::chrono::time_point<Clock, Duration> when, Result late, Attempt
             return result;
         else if (result != late || Clock::now() >= when)
             return result;
+    }
+}
+
+/// lock.try_lock_until(), which says false if it is late or cancelled, by any clock.
+template <class Lock, class Clock, class Duration>
+[[nodiscard]] bool lock_until(Lock& lock, std::chrono::time_point<Clock, Duration> when) {
+    for (;;) {
+        if (lock.try_lock_until(deadline_at(when))) return true;
+        if (std::same_as<Clock, std::chrono::steady_clock> || this_fiber::stop_requested() ||
+            Clock::now() >= when)
+            return false;
     }
 }
 

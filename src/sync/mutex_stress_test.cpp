@@ -1,0 +1,114 @@
+// mutex_stress_test.cpp - the mutexes under fibers and threads at once.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <mutex>
+
+#include <weft/sync/fair_mutex.hpp>
+#include <weft/sync/mutex.hpp>
+#include <weft/sync/recursive_mutex.hpp>
+
+#include "crowd.hpp"
+
+using namespace weft;
+using namespace std::chrono_literals;
+using weft_test::crowd;
+using weft_test::with_test_points;
+using weft_test::yield_or_pass;
+
+namespace {
+
+// A number that only whoever holds the lock may touch.
+template <class Mutex>
+void never_two_inside(stack_kind kind) {
+    const with_test_points points;
+    const long rounds = weft_test::stress_count(kind == stack_kind::thread ? 50'000 : 300'000);
+    Mutex m;
+    long inside = 0;
+    long total = 0;
+    crowd(kind, 6, [&](int i) {
+        for (long round = 0; round < rounds; ++round) {
+            m.lock();
+            if (++inside != 1) ADD_FAILURE() << "two are inside";
+            if ((round + i) % 4 == 0) yield_or_pass();
+            --inside;
+            ++total;
+            m.unlock();
+        }
+    });
+    CHECK(total == rounds * 6);
+}
+
+// Half of them with deadlines that are about to pass.
+template <class Mutex>
+void deadlines_against_unlocks(stack_kind kind) {
+    const with_test_points points;
+    const long rounds = weft_test::stress_count(kind == stack_kind::thread ? 50'000 : 200'000);
+    Mutex first;
+    Mutex second;
+    long inside = 0;
+    long had = 0;
+    std::atomic<long> late = 0;
+    crowd(kind, 6, [&](int i) {
+        for (long round = 0; round < rounds; ++round) {
+            if (i % 2 == 0 && !first.try_lock_for(std::chrono::microseconds(round % 5))) {
+                // What came too late for the first must not end a wait for the second.
+                const std::lock_guard lock(second);
+                ++late;
+                continue;
+            }
+            if (i % 2 != 0) first.lock();
+            if (++inside != 1) ADD_FAILURE() << "two are inside";
+            if (round % 4 == 0) yield_or_pass();
+            --inside;
+            ++had;
+            first.unlock();
+        }
+    });
+    CHECK(had + late == rounds * 6);
+    CHECK(first.try_lock());
+    first.unlock();
+}
+
+// The last one to hold it destroys it.
+template <class Mutex>
+void destroyed_by_the_last_one(stack_kind kind) {
+    struct shared {
+        Mutex m;
+        int users = 3;
+    };
+    const with_test_points points;
+    const long rounds = weft_test::stress_count(kind == stack_kind::thread ? 50'000 : 300'000);
+    std::vector<shared*> all;
+    for (long i = 0; i < rounds; ++i) all.push_back(new shared);
+    crowd(kind, 3, [&](int) {
+        for (shared* one : all) {
+            one->m.lock();
+            const bool last = --one->users == 0;
+            if (one->users == 2) yield_or_pass();  // the others come to wait
+            one->m.unlock();
+            if (last) delete one;
+        }
+    });
+}
+
+}  // namespace
+
+MATRIX_TEST("mutex: stress, two are never inside") { never_two_inside<mutex>(kind); }
+MATRIX_TEST("recursive_mutex: stress, two are never inside") {
+    never_two_inside<recursive_mutex>(kind);
+}
+MATRIX_TEST("fair_mutex: stress, two are never inside") { never_two_inside<fair_mutex>(kind); }
+
+MATRIX_TEST("timed_mutex: stress of deadlines against unlocks") {
+    deadlines_against_unlocks<timed_mutex>(kind);
+}
+MATRIX_TEST("fair_mutex: stress of deadlines against unlocks") {
+    deadlines_against_unlocks<fair_mutex>(kind);
+}
+
+MATRIX_TEST("mutex: stress, the last one to hold it destroys it") {
+    destroyed_by_the_last_one<mutex>(kind);
+}
+MATRIX_TEST("fair_mutex: stress, the last one to hold it destroys it") {
+    destroyed_by_the_last_one<fair_mutex>(kind);
+}
