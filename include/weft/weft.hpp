@@ -39,8 +39,15 @@
 #include <weft/stack/stack_cache.hpp>
 #include <weft/stack/stack_depot.hpp>
 #include <weft/stack/watermark.hpp>
+#include <weft/sync/barrier.hpp>
+#include <weft/sync/condition_variable.hpp>
+#include <weft/sync/event.hpp>
 #include <weft/sync/fair_mutex.hpp>
+#include <weft/sync/latch.hpp>
 #include <weft/sync/mutex.hpp>
+#include <weft/sync/once.hpp>
 #include <weft/sync/recursive_mutex.hpp>
 #include <weft/sync/scope_exit.hpp>
+#include <weft/sync/semaphore.hpp>
+#include <weft/sync/shared_mutex.hpp>
 #include <weft/sync/wait_group.hpp>

@@ -63,6 +63,7 @@ public:
     void leave_to_another() noexcept {
         owner_.give("condition_variable: waits with a lock that it does not hold");
     }
+    void come_back() noexcept { owner_.take(); }  // it did not give it up
     [[gnu::always_inline]] void release() noexcept {
         std::uint32_t held = locked;
         if (!word_.compare_exchange_strong(held, 0, std::memory_order_release,

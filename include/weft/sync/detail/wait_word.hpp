@@ -91,8 +91,10 @@ public:
         return seen / unit;
     }
     /// The last thing that is done to the primitive: then others may destroy it.
-    void leave(std::uint64_t number) noexcept {
-        word_.store(number * unit | (queue_.empty() ? 0 : queued), std::memory_order_release);
+    void leave(std::uint64_t number) noexcept { leave(number, !queue_.empty()); }
+    /// For one that has another queue beside.
+    void leave(std::uint64_t number, bool somebody_waits) noexcept {
+        word_.store(number * unit | (somebody_waits ? queued : 0), std::memory_order_release);
         WEFT_TEST_POINT("wait_word: left");
     }
     [[nodiscard]] waiter_queue& queue() noexcept { return queue_; }
