@@ -33,7 +33,6 @@
 #include <weft/fiber/detail/swapped.hpp>
 #include <weft/fiber/suspend.hpp>
 #include <weft/fiber/this_fiber.hpp>
-#include <weft/sync/detail/wait_word.hpp>
 
 #include "sync/spinning.hpp"
 
@@ -100,7 +99,7 @@ bool mutex_core::spin() noexcept {
         const std::uint32_t seen = word_.load(std::memory_order_relaxed);
         if ((seen & starving) != 0) return false;
         if ((seen & locked) == 0 && take(0)) return true;
-        spin_wait::pause();
+        pause();
     }
     return false;
 }

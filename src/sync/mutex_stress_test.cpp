@@ -11,7 +11,7 @@
 
 using namespace weft;
 using namespace std::chrono_literals;
-using weft_test::crowd;
+using weft_test::crowd_fixture;
 using weft_test::with_test_points;
 using weft_test::yield_or_pass;
 
@@ -19,13 +19,13 @@ namespace {
 
 // A number that only whoever holds the lock may touch.
 template <class Mutex>
-void never_two_inside(stack_kind kind) {
+void never_two_inside(const crowd_fixture& test) {
     const with_test_points points;
-    const long rounds = weft_test::stress_count(kind == stack_kind::thread ? 50'000 : 300'000);
+    const long rounds = test.rounds(300'000);
     Mutex m;
     long inside = 0;
     long total = 0;
-    crowd(kind, 6, [&](int i) {
+    test.crowd(6, [&](int i) {
         for (long round = 0; round < rounds; ++round) {
             m.lock();
             if (++inside != 1) ADD_FAILURE() << "two are inside";
@@ -40,15 +40,15 @@ void never_two_inside(stack_kind kind) {
 
 // Half of them with deadlines that are about to pass.
 template <class Mutex>
-void deadlines_against_unlocks(stack_kind kind) {
+void deadlines_against_unlocks(const crowd_fixture& test) {
     const with_test_points points;
-    const long rounds = weft_test::stress_count(kind == stack_kind::thread ? 50'000 : 200'000);
+    const long rounds = test.rounds(200'000);
     Mutex first;
     Mutex second;
     long inside = 0;
     long had = 0;
     std::atomic<long> late = 0;
-    crowd(kind, 6, [&](int i) {
+    test.crowd(6, [&](int i) {
         for (long round = 0; round < rounds; ++round) {
             if (i % 2 == 0 && !first.try_lock_for(std::chrono::microseconds(round % 5))) {
                 // What came too late for the first must not end a wait for the second.
@@ -71,16 +71,16 @@ void deadlines_against_unlocks(stack_kind kind) {
 
 // The last one to hold it destroys it.
 template <class Mutex>
-void destroyed_by_the_last_one(stack_kind kind) {
+void destroyed_by_the_last_one(const crowd_fixture& test) {
     struct shared {
         Mutex m;
         int users = 3;
     };
     const with_test_points points;
-    const long rounds = weft_test::stress_count(kind == stack_kind::thread ? 50'000 : 300'000);
+    const long rounds = test.rounds(300'000);
     std::vector<shared*> all;
     for (long i = 0; i < rounds; ++i) all.push_back(new shared);
-    crowd(kind, 3, [&](int) {
+    test.crowd(3, [&](int) {
         for (shared* one : all) {
             one->m.lock();
             const bool last = --one->users == 0;
@@ -93,22 +93,22 @@ void destroyed_by_the_last_one(stack_kind kind) {
 
 }  // namespace
 
-MATRIX_TEST("mutex: stress, two are never inside") { never_two_inside<mutex>(kind); }
-MATRIX_TEST("recursive_mutex: stress, two are never inside") {
-    never_two_inside<recursive_mutex>(kind);
+CROWD_TEST("mutex: stress, two are never inside") { never_two_inside<mutex>(*this); }
+CROWD_TEST("recursive_mutex: stress, two are never inside") {
+    never_two_inside<recursive_mutex>(*this);
 }
-MATRIX_TEST("fair_mutex: stress, two are never inside") { never_two_inside<fair_mutex>(kind); }
+CROWD_TEST("fair_mutex: stress, two are never inside") { never_two_inside<fair_mutex>(*this); }
 
-MATRIX_TEST("timed_mutex: stress of deadlines against unlocks") {
-    deadlines_against_unlocks<timed_mutex>(kind);
+CROWD_TEST("timed_mutex: stress of deadlines against unlocks") {
+    deadlines_against_unlocks<timed_mutex>(*this);
 }
-MATRIX_TEST("fair_mutex: stress of deadlines against unlocks") {
-    deadlines_against_unlocks<fair_mutex>(kind);
+CROWD_TEST("fair_mutex: stress of deadlines against unlocks") {
+    deadlines_against_unlocks<fair_mutex>(*this);
 }
 
-MATRIX_TEST("mutex: stress, the last one to hold it destroys it") {
-    destroyed_by_the_last_one<mutex>(kind);
+CROWD_TEST("mutex: stress, the last one to hold it destroys it") {
+    destroyed_by_the_last_one<mutex>(*this);
 }
-MATRIX_TEST("fair_mutex: stress, the last one to hold it destroys it") {
-    destroyed_by_the_last_one<fair_mutex>(kind);
+CROWD_TEST("fair_mutex: stress, the last one to hold it destroys it") {
+    destroyed_by_the_last_one<fair_mutex>(*this);
 }

@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sync/spinning.hpp"
 
+#include <sched.h>
+
 #include <thread>
 
 #include <weft/sync/detail/lock_owner.hpp>
@@ -10,6 +12,8 @@
 #include "fiber/fiber_worker.hpp"
 
 namespace weft::inline v0::detail {
+
+void spin_wait::give_way() noexcept { ::sched_yield(); }
 
 bool spinning_may_help() noexcept {
     static const bool several = std::thread::hardware_concurrency() > 1;

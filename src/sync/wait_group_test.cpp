@@ -14,7 +14,6 @@
 
 using namespace weft;
 using namespace std::chrono_literals;
-using weft_test::crowd;
 using weft_test::with_test_points;
 
 MATRIX_TEST("wait_group: lets everybody go when the last is done, in the order they came") {
@@ -80,15 +79,15 @@ MATRIX_TEST("wait_group: a wait that is cancelled throws, one with a deadline sa
     f.detach();
 }
 
-MATRIX_TEST("wait_group: stress, whoever waits destroys it as soon as it wakes") {
+CROWD_TEST("wait_group: stress, whoever waits destroys it as soon as it wakes") {
     const with_test_points points;
-    const long rounds = weft_test::stress_count(kind == stack_kind::thread ? 100'000 : 500'000);
+    const long count = rounds(500'000);
     std::unique_ptr<wait_group> shared;
     std::atomic<wait_group*> now = nullptr;
     std::atomic<bool> end = false;
-    crowd(kind, 2, [&](int i) {
+    crowd(2, [&](int i) {
         if (i == 0) {
-            for (long round = 0; round < rounds; ++round) {
+            for (long round = 0; round < count; ++round) {
                 shared = std::make_unique<wait_group>(1);
                 now = shared.get();
                 shared->wait();
@@ -100,19 +99,19 @@ MATRIX_TEST("wait_group: stress, whoever waits destroys it as soon as it wakes")
                 if (wait_group* const one = now.exchange(nullptr))
                     one->done();
                 else
-                    std::this_thread::yield();
+                    weft_test::yield_or_pass();
         }
     });
 }
 
-MATRIX_TEST("wait_group: stress, fibers and threads wait, everybody is let go") {
+CROWD_TEST("wait_group: stress, fibers and threads wait, everybody is let go") {
     const with_test_points points;
-    const long rounds = weft_test::stress_count(kind == stack_kind::thread ? 50'000 : 200'000);
+    const long count = rounds(200'000);
     std::vector<std::unique_ptr<wait_group>> groups;
-    for (long i = 0; i < rounds; ++i) groups.push_back(std::make_unique<wait_group>(3));
+    for (long i = 0; i < count; ++i) groups.push_back(std::make_unique<wait_group>(3));
     std::atomic<long> through = 0;
-    crowd(kind, 6, [&](int i) {
-        for (long round = 0; round < rounds; ++round) {
+    crowd(6, [&](int i) {
+        for (long round = 0; round < count; ++round) {
             wait_group& one = *groups[static_cast<std::size_t>(round)];
             if (i % 2 == 0) one.done();
             if (i == 3)
@@ -121,7 +120,7 @@ MATRIX_TEST("wait_group: stress, fibers and threads wait, everybody is let go") 
             through.fetch_add(1);
         }
     });
-    CHECK(through == rounds * 6);
+    CHECK(through == count * 6);
 }
 
 WEFT_TEST("wait_group misuse: aborts by name") {

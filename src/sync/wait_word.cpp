@@ -3,13 +3,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <weft/sync/detail/wait_word.hpp>
 
-#include <sched.h>
-
 #include <weft/fiber/cancel.hpp>
 
-namespace weft::inline v0::detail {
+#include "sync/spinning.hpp"
 
-void spin_wait::give_way() noexcept { ::sched_yield(); }
+namespace weft::inline v0::detail {
 
 std::uint64_t wait_word::enter_slowly() noexcept {
     spin_wait spin;

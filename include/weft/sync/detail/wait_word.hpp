@@ -30,32 +30,6 @@
 
 namespace weft::inline v0::detail {
 
-/// Waits a little, for somebody who is about to give up a spin lock; after some rounds it lets
-/// others have the processor.
-class spin_wait {
-public:
-    void once() noexcept {
-        if (rounds_ < limit) {
-            ++rounds_;
-            for (unsigned i = 0; i < rounds_; ++i) pause();
-        } else {
-            give_way();
-        }
-    }
-    static void pause() noexcept {
-#if defined(__x86_64__)
-        __builtin_ia32_pause();
-#elif defined(__aarch64__)
-        asm volatile("yield");
-#endif
-    }
-
-private:
-    static constexpr unsigned limit = 10;
-    static void give_way() noexcept;
-    unsigned rounds_ = 0;
-};
-
 class wait_word {
 public:
     static constexpr std::uint64_t guarded = 1;
