@@ -15,10 +15,12 @@
 
 #include <atomic>
 #include <functional>
+#include <optional>
 #include <thread>
 #include <vector>
 
 #include <weft/base/test_point.hpp>
+#include <weft/fiber/cancel.hpp>
 
 #include "loops.hpp"
 #include "pools.hpp"
@@ -39,6 +41,47 @@ private:
         if ((count.fetch_add(1, std::memory_order_relaxed) * 2654435761U >> 29) == 0)
             std::this_thread::yield();
     }
+};
+
+/// Cancel scopes that another thread cancels while their fibers wait in them. They lie outside of
+/// all stacks, for those of swapped fibers go away.
+class scope_slots {
+public:
+    explicit scope_slots(int count) : slots_(static_cast<std::size_t>(count)) {}
+
+    /// A scope of the fiber that calls, until what is returned is destroyed.
+    [[nodiscard]] auto enter(int slot) {
+        struct leaver {
+            explicit leaver(slot_state& state) : mine(state) {}
+            leaver(const leaver&) = delete;
+            ~leaver() {
+                while (mine.offered.exchange(nullptr) == nullptr) std::this_thread::yield();
+                mine.scope.reset();
+            }
+            slot_state& mine;
+        };
+        slot_state& mine = slots_[static_cast<std::size_t>(slot)];
+        mine.scope.emplace();
+        mine.offered = &*mine.scope;
+        return leaver(mine);
+    }
+
+    /// From one other thread: cancels the scope of the next slot, if there is one.
+    void cancel_one() {
+        slot_state& one = slots_[turn_++ % slots_.size()];
+        if (weft::cancel_scope* const scope = one.offered.exchange(nullptr)) {
+            scope->cancel();
+            one.offered = scope;
+        }
+    }
+
+private:
+    struct slot_state {
+        std::optional<weft::cancel_scope> scope;
+        std::atomic<weft::cancel_scope*> offered = nullptr;
+    };
+    std::vector<slot_state> slots_;
+    std::size_t turn_ = 0;
 };
 
 class crowd_fixture {
@@ -120,12 +163,10 @@ bool add_crowd_test(std::string_view sentence, const char* file, int line) {
     return true;
 }
 
-/// Lets others run, for the body of a crowd, which may be a plain thread.
+/// Lets others run, fibers and threads, for the body of a crowd, which may be a plain thread.
 inline void yield_or_pass() {
-    if (weft::this_fiber::get_id())
-        weft::yield();
-    else
-        std::this_thread::yield();
+    if (weft::this_fiber::get_id()) weft::yield();
+    std::this_thread::yield();
 }
 
 }  // namespace weft_test

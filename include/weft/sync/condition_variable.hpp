@@ -14,8 +14,10 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 
+#include <weft/fiber/detail/swapped.hpp>
 #include <weft/sync/detail/deadline.hpp>
 #include <weft/sync/detail/wait_word.hpp>
 #include <weft/sync/mutex.hpp>
@@ -111,6 +113,7 @@ public:
         while (!predicate()) wait(lock);
     }
     /// Until the predicate says true, or until a stop is requested; what the predicate says then.
+    /// Fails: std::bad_alloc, in a swapped fiber.
     template <class Lock, class Predicate>
     bool wait(Lock& lock, std::stop_token stop, Predicate predicate) {
         return wait_until(lock, std::move(stop), no_deadline, std::move(predicate));
@@ -161,6 +164,27 @@ private:
         Lock& lock_;
     };
 
+    // Notifies all when a stop is requested. Others reach it during a wait, so that of a swapped
+    // fiber lies on the heap.
+    class stop_notifier {
+    public:
+        stop_notifier(const std::stop_token& stop, std::shared_ptr<detail::wait_word> state) {
+            if (detail::running_is_swapped())
+                elsewhere_ = std::make_unique<callback>(stop, notify{std::move(state)});
+            else
+                here_.emplace(stop, notify{std::move(state)});
+        }
+
+    private:
+        struct notify {
+            std::shared_ptr<detail::wait_word> state;
+            void operator()() const noexcept { notify_all(*state); }
+        };
+        using callback = std::stop_callback<notify>;
+        std::optional<callback> here_;
+        std::unique_ptr<callback> elsewhere_;
+    };
+
     static void notify_one(detail::wait_word& state) noexcept;
     static void notify_all(detail::wait_word& state) noexcept;
     // Until a notification that came after `seen` was read.
@@ -183,7 +207,7 @@ bool condition_variable_any::wait_until(Lock& lock, std::stop_token stop,
                                         Predicate predicate) {
     if (stop.stop_requested()) return predicate();
     const std::shared_ptr<detail::wait_word> state = state_;
-    const std::stop_callback notifies(stop, [&state] { notify_all(*state); });
+    const stop_notifier notifies(stop, state);
     for (;;) {
         const std::uint64_t seen = state->load(std::memory_order_acquire);
         if (stop.stop_requested()) return predicate();
