@@ -1,0 +1,242 @@
+// channel_core.hpp - a channel without the type of its items.
+//
+// Items lie in nodes of a list; waiters of either side stand in two more lists. All is guarded by
+// one spin lock, which is held for a few instructions and never over a move of an item: that is
+// user code, which may throw or wait. So an item that is not plain bytes changes hands in steps
+// (src/sync/channel_core.cpp has them, both sides of each).
+//
+// channel.hpp puts the type on top; select.hpp waits on several of these at once.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+
+#include <weft/base/clock_source.hpp>
+#include <weft/fiber/waiter.hpp>
+
+namespace weft::inline v0::detail {
+
+class channel_core;
+
+/// What the core knows of its items.
+struct item_type {
+    std::size_t size;
+    std::size_t alignment;
+    /// Its bytes may be copied under the lock: no user code, nothing to destroy.
+    bool plain;
+    /// Its move does not throw, so one can be put by and brought back.
+    bool nothrow;
+    /// Constructs one at `to` from the one at `from`, which stays alive.
+    void (*move)(void* to, void* from);
+    void (*destroy)(void* item) noexcept;
+};
+
+/// Where one item lies inside a channel. The item stands behind it.
+struct item_node {
+    item_node* next = nullptr;
+};
+
+/// What whoever claimed a waiter did for it.
+enum class verdict : unsigned char {
+    none,
+    passed,  // its item was taken, or lies in its place
+    item,    // to a receiver: a node with an item in it
+    room,    // to a sender: a node to put its item in
+    closed,
+    again,  // the other side's move threw: nothing happened
+};
+
+/// Somebody who sends or receives, as a channel sees it. Others touch it during a wait, so it must
+/// not lie on the stack of a swapped fiber then. The links, `who`, `what`, `queued` are guarded by
+/// the channel's lock; a claimed one belongs to who claimed it until the wake.
+struct channel_waiter {
+    channel_core* where;
+    void* place;  // a sender's item; where a plain item goes to; nullptr: nothing others can reach
+    bool sends;
+    bool first = false;  // it was in the queue before, and comes back to the head
+    bool queued = false;
+    verdict what = verdict::none;
+    item_node* item = nullptr;
+    waiter* who = nullptr;
+    channel_waiter* next = nullptr;
+    channel_waiter* previous = nullptr;
+};
+
+/// First in, first out; anyone may leave.
+class channel_waiters {
+public:
+    [[nodiscard]] bool empty() const noexcept { return first_ == nullptr; }
+    void push_back(channel_waiter& one) noexcept;
+    void push_front(channel_waiter& one) noexcept;
+    void remove(channel_waiter& one) noexcept;
+    /// The first whose wait had not ended otherwise; it is claimed. nullptr: there is none.
+    [[nodiscard]] channel_waiter* claim_first() noexcept;
+
+private:
+    channel_waiter* first_ = nullptr;
+    channel_waiter* last_ = nullptr;
+};
+
+/// Whether to wait, and how long.
+struct patience {
+    bool waits;
+    time_point deadline;
+};
+inline constexpr patience not_at_all{false, no_deadline};
+
+enum class channel_result : unsigned char {
+    done,
+    closed,
+    would_block,
+    timed_out,
+    cancelled,
+    again,  // inside only
+};
+
+/// An item on its way to its receiver: still in its node, or with the sender, who waits.
+struct taken_item {
+    void* from = nullptr;
+    item_node* node = nullptr;
+    channel_waiter* sender = nullptr;
+};
+
+class channel_core {
+public:
+    static constexpr std::size_t unlimited = std::numeric_limits<std::size_t>::max();
+
+    /// Fails: std::bad_alloc.
+    channel_core(const item_type& type, std::size_t capacity);
+    channel_core(const channel_core&) = delete;
+    channel_core& operator=(const channel_core&) = delete;
+    /// Aborts: if somebody waits on it.
+    ~channel_core();
+
+    /// Moves from *value, or not at all. Fails: as the move does, std::bad_alloc.
+    [[nodiscard]] channel_result send(void* value, patience how);
+    /// Plain items: copies one to `to`.
+    [[nodiscard]] channel_result receive_plain(void* to, patience how);
+    /// The others: done means that finish() or put_back() must follow.
+    [[nodiscard]] channel_result take(taken_item& taken, patience how);
+    /// It was moved from.
+    void finish(const taken_item& taken) noexcept;
+    /// The move threw: it stays the channel's first, or with its sender.
+    void put_back(const taken_item& taken) noexcept;
+
+    void close() noexcept;
+    [[nodiscard]] bool is_closed() const noexcept;
+    [[nodiscard]] std::size_t size() const noexcept;
+    [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
+    [[nodiscard]] const item_type& type() const noexcept { return type_; }
+
+    // For select.
+
+    /// Whether it is worth a try: no means that it could not be done a moment ago.
+    [[nodiscard]] bool may_be_ready(bool sends) const noexcept {
+        return (word_.load(std::memory_order_relaxed) & (sends ? can_send : can_receive)) != 0;
+    }
+    /// What it came to, after a wait with a verdict. A receiver's item is in `taken`.
+    [[nodiscard]] channel_result conclude(channel_waiter& me, taken_item& taken);
+    /// Under the lock: whether a try would do something.
+    [[nodiscard]] bool is_ready(const channel_waiter& me) const noexcept;
+    void enqueue(channel_waiter& me, waiter& who) noexcept;
+    void dequeue(channel_waiter& me) noexcept;
+    void lock() const noexcept;
+    void unlock() const noexcept;
+
+private:
+    // The lock, and what can be done: free, it says so; held, both may be.
+    enum : std::uint32_t { can_send = 1, can_receive = 2, locked = 4, held = 7 };
+
+    struct chunk {
+        chunk* next;
+        std::size_t bytes;
+    };
+
+    void lock_contended() const noexcept;
+    [[nodiscard]] bool publish(channel_waiter& me, waiter& who) noexcept;
+    [[nodiscard]] channel_result wait_for(channel_waiter& me, time_point deadline,
+                                          taken_item& taken);
+    [[nodiscard]] bool step_plain(channel_waiter& me, waiter*& woken) noexcept;
+    [[nodiscard]] channel_result try_plain(channel_waiter& me);
+    [[nodiscard]] channel_result try_send(void* value);
+    [[nodiscard]] channel_result try_take(taken_item& taken) noexcept;
+    void fill(item_node* node, void* value, channel_waiter* receiver);
+    void commit(item_node* node) noexcept;
+    void abandon(item_node* node, channel_waiter* receiver) noexcept;
+
+    // With the lock held.
+    [[nodiscard]] waiter* hand_to_receiver(item_node* node) noexcept;
+    [[nodiscard]] waiter* hand_to_sender() noexcept;
+    [[nodiscard]] channel_waiter* drained() noexcept;
+    void append(item_node* node) noexcept;
+    [[nodiscard]] item_node* pop() noexcept;
+    [[nodiscard]] item_node* take_free() noexcept;
+    void recycle(item_node* node) noexcept;
+
+    void grow();
+    void add_chunk(std::size_t count);
+    void copy(void* to, const void* from) const noexcept;
+    [[nodiscard]] void* item_in(item_node* node) const noexcept {
+        return reinterpret_cast<std::byte*>(node) + item_offset_;
+    }
+
+    mutable std::atomic<std::uint32_t> word_ = 0;
+    // Guarded by it.
+    bool closed_ = false;
+    channel_waiters senders_;
+    channel_waiters receivers_;
+    item_node* first_ = nullptr;
+    item_node* last_ = nullptr;
+    item_node* free_ = nullptr;
+    std::size_t size_ = 0;    // nodes that are not free
+    std::size_t moving_ = 0;  // those among them that are in no list: somebody moves in or out
+    std::size_t nodes_ = 0;
+    chunk* chunks_ = nullptr;
+
+    const item_type& type_;
+    const std::size_t capacity_;
+    std::size_t item_offset_;
+    std::size_t node_size_;
+    std::size_t node_alignment_;
+};
+
+inline void channel_core::lock() const noexcept {
+    if ((word_.exchange(held, std::memory_order_acquire) & locked) != 0) [[unlikely]]
+        lock_contended();
+}
+
+inline void channel_core::unlock() const noexcept {
+    std::uint32_t can = 0;
+    if (closed_ || !receivers_.empty() || size_ < capacity_) can |= can_send;
+    if (closed_ || first_ != nullptr || !senders_.empty()) can |= can_receive;
+    word_.store(can, std::memory_order_release);
+}
+
+/// Puts the waiting halves of a swapped fiber on the heap for the time of a wait, with what they
+/// point to. Where the move of an item may throw it stays, and others cannot reach it.
+class heap_parking {
+public:
+    /// Fails: std::bad_alloc, and nothing was moved.
+    explicit heap_parking(std::span<channel_waiter*> mine);
+    heap_parking(const heap_parking&) = delete;
+    heap_parking& operator=(const heap_parking&) = delete;
+    ~heap_parking();
+
+    /// In the order of `mine`.
+    [[nodiscard]] channel_waiter** waiters() noexcept { return parked_; }
+    /// After the wait: verdicts and items are back where they belong.
+    void bring_back() noexcept;
+
+private:
+    void release() noexcept;
+
+    std::span<channel_waiter*> mine_;
+    channel_waiter** parked_ = nullptr;
+};
+
+}  // namespace weft::inline v0::detail

@@ -1,0 +1,252 @@
+// channel_items.cpp - what a channel keeps: nodes for its items, queues of those who wait.
+//
+// Nodes are allocated in chunks, without the lock, and stay until the channel ends; the one given
+// up last is the next to be used, while it is hot.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include <weft/base/assert.hpp>
+#include <weft/sync/detail/channel_core.hpp>
+#include <weft/sync/detail/wait_word.hpp>
+
+namespace weft::inline v0::detail {
+
+namespace {
+
+constexpr std::size_t chunk_limit = 1024;  // nodes
+constexpr std::size_t made_ahead = 128;
+
+constexpr std::size_t round_up(std::size_t size, std::size_t alignment) noexcept {
+    return (size + alignment - 1) / alignment * alignment;
+}
+
+}  // namespace
+
+channel_core::channel_core(const item_type& type, std::size_t capacity)
+    : type_(type),
+      capacity_(capacity),
+      item_offset_(round_up(sizeof(item_node), type.alignment)),
+      node_size_(0),
+      node_alignment_(std::max(type.alignment, alignof(chunk))) {
+    node_size_ = round_up(item_offset_ + type.size, node_alignment_);
+    if (capacity_ != 0 && capacity_ != unlimited) add_chunk(std::min(capacity_, made_ahead));
+    unlock();  // so that the word says what can be done
+}
+
+channel_core::~channel_core() {
+    WEFT_ASSERT(senders_.empty() && receivers_.empty(),
+                "channel: destroyed while somebody waits on it");
+    while (first_ != nullptr) {
+        void* const item = item_in(pop());
+        if (!type_.plain) type_.destroy(item);
+    }
+    while (chunks_ != nullptr) {
+        chunk* const next = chunks_->next;
+        ::operator delete(chunks_, chunks_->bytes, std::align_val_t(node_alignment_));
+        chunks_ = next;
+    }
+}
+
+[[gnu::noinline]] void channel_core::lock_contended() const noexcept {
+    spin_wait others;
+    do {
+        while ((word_.load(std::memory_order_relaxed) & locked) != 0) others.once();
+    } while ((word_.exchange(held, std::memory_order_acquire) & locked) != 0);
+}
+
+// --- nodes
+
+void channel_core::grow() {
+    lock();
+    const std::size_t have = nodes_;
+    unlock();
+    std::size_t more = std::clamp(have, std::size_t{1}, chunk_limit);
+    if (capacity_ != 0 && have < capacity_) more = std::max(more, std::size_t{16});
+    add_chunk(more);
+}
+
+void channel_core::add_chunk(std::size_t count) {
+    const std::size_t header = round_up(sizeof(chunk), node_alignment_);
+    const std::size_t bytes = header + count * node_size_;
+    void* const memory = ::operator new(bytes, std::align_val_t(node_alignment_));
+    auto* const made = ::new (memory) chunk{nullptr, bytes};
+    lock();
+    made->next = chunks_;
+    chunks_ = made;
+    nodes_ += count;
+    std::byte* place = static_cast<std::byte*>(memory) + header;
+    for (std::size_t i = 0; i < count; ++i, place += node_size_) {
+        auto* const node = ::new (static_cast<void*>(place)) item_node{free_};
+        free_ = node;
+    }
+    unlock();
+}
+
+void channel_core::append(item_node* node) noexcept {
+    node->next = nullptr;
+    if (last_ != nullptr)
+        last_->next = node;
+    else
+        first_ = node;
+    last_ = node;
+}
+
+item_node* channel_core::pop() noexcept {
+    item_node* const node = first_;
+    first_ = node->next;
+    if (first_ == nullptr) last_ = nullptr;
+    return node;
+}
+
+item_node* channel_core::take_free() noexcept {
+    item_node* const node = free_;
+    free_ = node->next;
+    ++size_;
+    return node;
+}
+
+void channel_core::recycle(item_node* node) noexcept {
+    node->next = free_;
+    free_ = node;
+    --size_;
+}
+
+void channel_core::copy(void* to, const void* from) const noexcept {
+    switch (type_.size) {
+        case 4:
+            std::memcpy(to, from, 4);
+            break;
+        case 8:
+            std::memcpy(to, from, 8);
+            break;
+        default:
+            std::memcpy(to, from, type_.size);
+    }
+}
+
+// --- queues
+
+void channel_waiters::push_back(channel_waiter& one) noexcept {
+    one.next = nullptr;
+    one.previous = last_;
+    (last_ != nullptr ? last_->next : first_) = &one;
+    last_ = &one;
+}
+
+void channel_waiters::push_front(channel_waiter& one) noexcept {
+    one.next = first_;
+    one.previous = nullptr;
+    (first_ != nullptr ? first_->previous : last_) = &one;
+    first_ = &one;
+}
+
+void channel_waiters::remove(channel_waiter& one) noexcept {
+    (one.previous != nullptr ? one.previous->next : first_) = one.next;
+    (one.next != nullptr ? one.next->previous : last_) = one.previous;
+}
+
+channel_waiter* channel_waiters::claim_first() noexcept {
+    while (first_ != nullptr) {
+        channel_waiter* const one = first_;
+        remove(*one);
+        one->queued = false;
+        if (one->who->claim()) return one;
+    }
+    return nullptr;
+}
+
+// --- a swapped fiber's halves
+
+namespace {
+
+// One allocation: the pointers, then each waiter with room for an item behind it.
+struct parked_waiter : channel_waiter {
+    const item_type& type;  // the channel may be gone when the wait is over
+
+    [[nodiscard]] static std::size_t room_offset(const item_type& type) noexcept {
+        return round_up(sizeof(parked_waiter), type.alignment);
+    }
+    [[nodiscard]] static std::size_t bytes(const item_type& type) noexcept {
+        return room_offset(type) + type.size;
+    }
+    [[nodiscard]] static std::align_val_t alignment(const item_type& type) noexcept {
+        return std::align_val_t(std::max(alignof(parked_waiter), type.alignment));
+    }
+    [[nodiscard]] void* room() noexcept {
+        return reinterpret_cast<std::byte*>(this) + room_offset(type);
+    }
+};
+
+parked_waiter* park(const channel_waiter& mine) {
+    const item_type& type = mine.where->type();
+    void* const memory = ::operator new(parked_waiter::bytes(type), parked_waiter::alignment(type));
+    auto* const made = ::new (memory) parked_waiter{mine, type};
+    made->place = nullptr;
+    return made;
+}
+
+void move_along(const channel_waiter& mine, parked_waiter& parked) {
+    const item_type& type = parked.type;
+    if (mine.place == nullptr || !(type.plain || type.nothrow)) return;
+    parked.place = parked.room();
+    if (!mine.sends) return;
+    if (type.plain)
+        std::memcpy(parked.place, mine.place, type.size);
+    else
+        type.move(parked.place, mine.place);
+}
+
+}  // namespace
+
+heap_parking::heap_parking(std::span<channel_waiter*> mine)
+    : mine_(mine), parked_(new channel_waiter* [mine.size()] {}) {
+    try {
+        for (std::size_t i = 0; i < mine_.size(); ++i) parked_[i] = park(*mine_[i]);
+    } catch (...) {
+        release();
+        throw;
+    }
+    for (std::size_t i = 0; i < mine_.size(); ++i)
+        move_along(*mine_[i], static_cast<parked_waiter&>(*parked_[i]));
+}
+
+// What was not taken goes back to where it came from, as an object of its own.
+void heap_parking::bring_back() noexcept {
+    for (std::size_t i = 0; i < mine_.size(); ++i) {
+        channel_waiter& mine = *mine_[i];
+        auto& parked = static_cast<parked_waiter&>(*parked_[i]);
+        const item_type& type = parked.type;
+        mine.what = parked.what;
+        mine.item = parked.item;
+        mine.first = parked.first;
+        if (parked.place == nullptr) continue;
+        if (type.plain) {
+            if (!mine.sends && mine.what == verdict::passed)
+                std::memcpy(mine.place, parked.place, type.size);
+            continue;
+        }
+        if (mine.what != verdict::passed) {
+            type.destroy(mine.place);
+            type.move(mine.place, parked.place);
+        }
+        type.destroy(parked.place);
+    }
+}
+
+heap_parking::~heap_parking() { release(); }
+
+void heap_parking::release() noexcept {
+    for (std::size_t i = 0; i < mine_.size(); ++i) {
+        if (parked_[i] == nullptr) continue;
+        auto* const one = static_cast<parked_waiter*>(parked_[i]);
+        const item_type& type = one->type;
+        ::operator delete(static_cast<void*>(one), parked_waiter::bytes(type),
+                          parked_waiter::alignment(type));
+    }
+    delete[] parked_;
+}
+
+}  // namespace weft::inline v0::detail
