@@ -148,12 +148,22 @@ void channel_waiters::remove(channel_waiter& one) noexcept {
     (one.next != nullptr ? one.next->previous : last_) = one.previous;
 }
 
+namespace {
+
+// relaxed: it decides who comes first, and orders nothing.
+bool claim(channel_waiter& one) noexcept {
+    if (one.taken != nullptr && one.taken->exchange(true, std::memory_order_relaxed)) return false;
+    return one.who->claim();
+}
+
+}  // namespace
+
 channel_waiter* channel_waiters::claim_first() noexcept {
     while (first_ != nullptr) {
         channel_waiter* const one = first_;
         remove(*one);
         one->queued = false;
-        if (one->who->claim()) return one;
+        if (claim(*one)) return one;
     }
     return nullptr;
 }
@@ -165,6 +175,7 @@ namespace {
 // One allocation: the pointers, then each waiter with room for an item behind it.
 struct parked_waiter : channel_waiter {
     const item_type& type;  // the channel may be gone when the wait is over
+    std::atomic<bool> any_taken = false;
 
     [[nodiscard]] static std::size_t room_offset(const item_type& type) noexcept {
         return round_up(sizeof(parked_waiter), type.alignment);
@@ -209,8 +220,11 @@ heap_parking::heap_parking(std::span<channel_waiter*> mine)
         release();
         throw;
     }
-    for (std::size_t i = 0; i < mine_.size(); ++i)
+    for (std::size_t i = 0; i < mine_.size(); ++i) {
+        if (mine_[i]->taken != nullptr)
+            parked_[i]->taken = &static_cast<parked_waiter*>(parked_[0])->any_taken;
         move_along(*mine_[i], static_cast<parked_waiter&>(*parked_[i]));
+    }
 }
 
 // What was not taken goes back to where it came from, as an object of its own.

@@ -63,6 +63,9 @@ struct channel_waiter {
     verdict what = verdict::none;
     item_node* item = nullptr;
     waiter* who = nullptr;
+    /// Of a select: set by the first who takes one of its cases. The others must not even look at
+    /// `who`, which in a plain thread ends with the wait; the cases end only when all are unlinked.
+    std::atomic<bool>* taken = nullptr;
     channel_waiter* next = nullptr;
     channel_waiter* previous = nullptr;
 };
