@@ -12,12 +12,10 @@
 #include <weft/fiber/cancel.hpp>
 #include <weft/sync/when.hpp>
 
-#include "crowd.hpp"
+#include "loops.hpp"
 
 using namespace weft;
 using namespace std::chrono_literals;
-using weft_test::crowd;
-using weft_test::with_test_points;
 
 MATRIX_TEST("async: runs as a fiber, and its result or exception comes out of get") {
     std::string log;
@@ -246,22 +244,4 @@ MATRIX_TEST("when_all and when_any: what async started is waited for, though nob
     });
     run();
     CHECK(log == "a1b2");
-}
-
-MATRIX_TEST("when_all and when_any: stress, completed by fibers and threads") {
-    const with_test_points points;
-    const long rounds = weft_test::stress_count(kind == stack_kind::thread ? 20'000 : 100'000);
-    for (long round = 0; round < rounds; ++round) {
-        std::vector<promise<int>> promises(5);
-        std::vector<shared_future<int>> futures;
-        for (auto& p : promises) futures.push_back(p.get_future().share());
-        crowd(kind, 6, [&](int who) {
-            if (who < 5) return promises[static_cast<std::size_t>(who)].set_value(who);
-            const auto any = when_any(futures).get();
-            CHECK(any.futures[any.index].get() == static_cast<int>(any.index));
-            int sum = 0;
-            for (const auto& one : when_all(futures).get()) sum += one.get();
-            CHECK(sum == 10);
-        });
-    }
 }

@@ -10,13 +10,15 @@
 #include <weft/fiber/cancel.hpp>
 #include <weft/sync/channel.hpp>
 
-#include "crowd.hpp"
+#include "pool_crowd.hpp"
 
 using namespace weft;
 using namespace std::chrono_literals;
-using weft_test::crowd;
+using weft_test::gathering;
+using weft_test::let_others_run;
+using weft_test::on_loops;
+using weft_test::on_pool;
 using weft_test::with_test_points;
-using weft_test::yield_or_pass;
 
 namespace {
 
@@ -33,11 +35,11 @@ long rounds_for(stack_kind kind, long full) {
 
 // Half of the crowd sends 0 to count - 1, in whatever way, the other half receives until closed.
 template <class T>
-void conserve(stack_kind kind, channel<T>& c, long count) {
+void conserve(const gathering& gather, channel<T>& c, long count) {
     std::atomic<long> next = 0;
     std::atomic<int> senders = 3;
     std::vector<std::atomic<int>> seen(static_cast<std::size_t>(count));
-    crowd(kind, 6, [&](int who) {
+    gather(6, [&](int who) {
         if (who % 2 == 0) {
             for (long n; (n = next.fetch_add(1)) < count;) {
                 T item;
@@ -68,38 +70,26 @@ void conserve(stack_kind kind, channel<T>& c, long count) {
     for (const auto& times : seen) ASSERT_EQ(times, 1);
 }
 
-}  // namespace
-
-MATRIX_TEST("channel stress: everything sent is received once, plain items") {
+template <class T>
+void conserve_all(const gathering& gather, long count) {
     const with_test_points points;
     for (const std::size_t capacity : {0U, 1U, 7U}) {
-        channel<long> c(capacity);
-        conserve(kind, c, rounds_for(kind, 100'000));
+        channel<T> c(capacity);
+        conserve(gather, c, count);
     }
-    channel<long> c(unbounded);
-    conserve(kind, c, rounds_for(kind, 100'000));
+    channel<T> c(unbounded);
+    conserve(gather, c, count);
 }
 
-MATRIX_TEST("channel stress: everything sent is received once, items that are moved") {
+void close_meanwhile(const gathering& gather, long rounds) {
     const with_test_points points;
-    for (const std::size_t capacity : {0U, 1U, 7U}) {
-        channel<boxed> c(capacity);
-        conserve(kind, c, rounds_for(kind, 100'000));
-    }
-    channel<boxed> c(unbounded);
-    conserve(kind, c, rounds_for(kind, 100'000));
-}
-
-MATRIX_TEST("channel stress: close while others send and receive conserves every item") {
-    const with_test_points points;
-    const long rounds = rounds_for(kind, 100'000);
     for (long round = 0; round < rounds; ++round) {
         channel<boxed> c(static_cast<std::size_t>(round % 3));
         std::atomic<long> sent = 0;
         std::atomic<long> received = 0;
-        crowd(kind, 5, [&](int who) {
+        gather(5, [&](int who) {
             if (who == 4) {
-                for (long i = 0; i < round % 7; ++i) yield_or_pass();
+                for (long i = 0; i < round % 7; ++i) let_others_run();
                 c.close();
             } else if (who % 2 == 0) {
                 for (long i = 1;; ++i) {
@@ -121,14 +111,13 @@ MATRIX_TEST("channel stress: close while others send and receive conserves every
     }
 }
 
-MATRIX_TEST("channel stress: four that send and then close lose nothing") {
+void send_and_close(const gathering& gather, long rounds) {
     const with_test_points points;
-    const long rounds = rounds_for(kind, 100'000);
     for (long round = 0; round < rounds; ++round) {
         channel<boxed> c(8);
         std::atomic<int> senders = 4;
         std::atomic<int> received = 0;
-        crowd(kind, 6, [&](int who) {
+        gather(6, [&](int who) {
             if (who < 4) {
                 CHECK(c.send(std::make_unique<long>(who)));
                 if (senders.fetch_sub(1) == 1) c.close();
@@ -140,9 +129,102 @@ MATRIX_TEST("channel stress: four that send and then close lose nothing") {
     }
 }
 
+void destroy_at_once(const gathering& gather, long rounds) {
+    const with_test_points points;
+    std::atomic<channel<boxed>*> now = nullptr;
+    std::atomic<bool> end = false;
+    std::atomic<long> done = 0;
+    gather(2, [&](int who) {
+        if (who == 0) {
+            for (long round = 0; round < rounds; ++round) {
+                auto mine = std::make_unique<channel<boxed>>(static_cast<std::size_t>(round % 2));
+                now = mine.get();
+                CHECK(**mine->receive() == round);
+                mine.reset();
+                while (done.load() <= round) let_others_run();
+            }
+            end = true;
+        } else {
+            for (long round = 0; !end;)
+                if (channel<boxed>* const one = now.exchange(nullptr)) {
+                    CHECK(one->send(std::make_unique<long>(round++)));
+                    done = round;
+                } else {
+                    let_others_run();
+                }
+        }
+    });
+}
+
+void time_out_meanwhile(const gathering& gather, long rounds) {
+    const with_test_points points;
+    channel<long> first;
+    channel<long> second;
+    long received = 0;
+    long sent = 0;
+    gather(2, [&](int who) {
+        if (who == 0) {
+            for (long i = 0; i < rounds; ++i) {
+                if (first.receive_for(std::chrono::microseconds(1 + i % 3))) ++received;
+                ASSERT_EQ(second.receive(), i) << "woken by the first one's item";
+            }
+        } else {
+            for (long i = 0; i < rounds; ++i) {
+                if (first.send_for(i, std::chrono::microseconds(1 + i % 2))) ++sent;
+                ASSERT_TRUE(second.send(i));
+            }
+        }
+    });
+    CHECK(received == sent);
+}
+
+}  // namespace
+
+MATRIX_TEST("channel stress: everything sent is received once, plain items") {
+    conserve_all<long>(on_loops(kind), rounds_for(kind, 100'000));
+}
+POOL_TEST("channel stress: everything sent is received once, plain items, on a pool") {
+    conserve_all<long>(on_pool(p, kind), rounds_for(kind, 100'000));
+}
+
+MATRIX_TEST("channel stress: everything sent is received once, items that are moved") {
+    conserve_all<boxed>(on_loops(kind), rounds_for(kind, 100'000));
+}
+POOL_TEST("channel stress: everything sent is received once, items that are moved, on a pool") {
+    conserve_all<boxed>(on_pool(p, kind), rounds_for(kind, 100'000));
+}
+
+MATRIX_TEST("channel stress: close while others send and receive conserves every item") {
+    close_meanwhile(on_loops(kind), rounds_for(kind, 50'000));
+}
+POOL_TEST("channel stress: close while others send and receive conserves every item, on a pool") {
+    close_meanwhile(on_pool(p, kind), rounds_for(kind, 50'000));
+}
+
+MATRIX_TEST("channel stress: four that send and then close lose nothing") {
+    send_and_close(on_loops(kind), rounds_for(kind, 50'000));
+}
+POOL_TEST("channel stress: four that send and then close lose nothing, on a pool") {
+    send_and_close(on_pool(p, kind), rounds_for(kind, 50'000));
+}
+
+MATRIX_TEST("channel stress: whoever receives destroys the channel at once") {
+    destroy_at_once(on_loops(kind), rounds_for(kind, 200'000));
+}
+POOL_TEST("channel stress: whoever receives destroys the channel at once, on a pool") {
+    destroy_at_once(on_pool(p, kind), rounds_for(kind, 200'000));
+}
+
+MATRIX_TEST("channel stress: a timeout close to a send, then another channel: one outcome each") {
+    time_out_meanwhile(on_loops(kind), rounds_for(kind, 100'000));
+}
+POOL_TEST("channel stress: a timeout close to a send, then another channel, on a pool") {
+    time_out_meanwhile(on_pool(p, kind), rounds_for(kind, 100'000));
+}
+
 MATRIX_TEST("channel stress: an item handed to somebody who is cancelled is not lost") {
     const with_test_points points;
-    const long rounds = rounds_for(kind, 200'000);
+    const long rounds = rounds_for(kind, 100'000);
     loop home;
     home.add_work(1);
     std::thread runs([&] { home.run(); });
@@ -159,7 +241,7 @@ MATRIX_TEST("channel stress: an item handed to somebody who is cancelled is not 
         });
         if (round % 3 != 0) receiver.request_stop();
         if (round % 5 == 0) sender.request_stop();
-        while (taken == 0)
+        for (; taken == 0; std::this_thread::yield())
             if (c.try_receive()) taken += 10;
         receiver.request_stop();
         sender.request_stop();
@@ -170,55 +252,4 @@ MATRIX_TEST("channel stress: an item handed to somebody who is cancelled is not 
     }
     home.add_work(-1);
     runs.join();
-}
-
-MATRIX_TEST("channel stress: whoever receives destroys the channel at once") {
-    const with_test_points points;
-    const long rounds = rounds_for(kind, 500'000);
-    std::atomic<channel<boxed>*> now = nullptr;
-    std::atomic<bool> end = false;
-    std::atomic<long> done = 0;
-    crowd(kind, 2, [&](int who) {
-        if (who == 0) {
-            for (long round = 0; round < rounds; ++round) {
-                auto mine = std::make_unique<channel<boxed>>(static_cast<std::size_t>(round % 2));
-                now = mine.get();
-                CHECK(**mine->receive() == round);
-                mine.reset();
-                while (done.load() <= round) yield_or_pass();
-            }
-            end = true;
-        } else {
-            for (long round = 0; !end;)
-                if (channel<boxed>* const one = now.exchange(nullptr)) {
-                    CHECK(one->send(std::make_unique<long>(round++)));
-                    done = round;
-                } else {
-                    yield_or_pass();
-                }
-        }
-    });
-}
-
-MATRIX_TEST("channel stress: a timeout close to a send, then another channel: one outcome each") {
-    const with_test_points points;
-    const long rounds = rounds_for(kind, 200'000);
-    channel<long> first;
-    channel<long> second;
-    long received = 0;
-    long sent = 0;
-    crowd(kind, 2, [&](int who) {
-        if (who == 0) {
-            for (long i = 0; i < rounds; ++i) {
-                if (first.receive_for(std::chrono::microseconds(1 + i % 3))) ++received;
-                ASSERT_EQ(second.receive(), i) << "woken by the first one's item";
-            }
-        } else {
-            for (long i = 0; i < rounds; ++i) {
-                if (first.send_for(i, std::chrono::microseconds(1 + i % 2))) ++sent;
-                ASSERT_TRUE(second.send(i));
-            }
-        }
-    });
-    CHECK(received == sent);
 }

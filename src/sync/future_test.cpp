@@ -13,12 +13,10 @@
 #include <weft/fiber/cancel.hpp>
 #include <weft/sync/packaged_task.hpp>
 
-#include "crowd.hpp"
+#include "loops.hpp"
 
 using namespace weft;
 using namespace std::chrono_literals;
-using weft_test::crowd;
-using weft_test::with_test_points;
 
 namespace {
 
@@ -173,55 +171,6 @@ WEFT_TEST("future: a value whose construction throws can be set again") {
     CHECK(f.wait_for(0s) == future_status::timeout);
     p.set_value(picky(3));
     CHECK(f.get().value == 3);
-}
-
-MATRIX_TEST("future: stress, whoever waits destroys promise and future as soon as it wakes") {
-    const with_test_points points;
-    const long rounds = weft_test::stress_count(kind == stack_kind::thread ? 100'000 : 1'000'000);
-    struct both {
-        promise<long> p;
-        future<long> f = p.get_future();
-    };
-    std::unique_ptr<both> shared;
-    std::atomic<both*> now = nullptr;
-    std::atomic<bool> end = false;
-    crowd(kind, 2, [&](int who) {
-        if (who == 0) {
-            for (long i = 0; i < rounds; ++i) {
-                shared = std::make_unique<both>();
-                now = shared.get();
-                CHECK(shared->f.get() == 7);
-                shared.reset();
-            }
-            end = true;
-        } else {
-            while (!end)
-                if (both* const one = now.exchange(nullptr))
-                    one->p.set_value(7);
-                else
-                    weft_test::yield_or_pass();
-        }
-    });
-}
-
-MATRIX_TEST("future: stress, fibers and threads wait for one, with deadlines and without") {
-    const with_test_points points;
-    const long rounds = weft_test::stress_count(kind == stack_kind::thread ? 50'000 : 200'000);
-    std::vector<promise<long>> promises(static_cast<std::size_t>(rounds));
-    std::vector<shared_future<long>> futures;
-    for (auto& p : promises) futures.push_back(p.get_future().share());
-    std::atomic<long> sum = 0;
-    crowd(kind, 6, [&](int who) {
-        for (long i = 0; i < rounds; ++i) {
-            const auto at = static_cast<std::size_t>(i);
-            if (who == 0) promises[at].set_value(i);
-            const shared_future<long> mine = futures[at];
-            if (who % 2 == 1)
-                while (mine.wait_for(1us) != future_status::ready) {}
-            sum += mine.get();
-        }
-    });
-    CHECK(sum == rounds * (rounds - 1) / 2 * 6);
 }
 
 MATRIX_TEST("packaged_task: its result goes to the future, and it can be reset") {

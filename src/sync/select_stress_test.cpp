@@ -10,11 +10,13 @@
 #include <weft/fiber/cancel.hpp>
 #include <weft/sync/select.hpp>
 
-#include "crowd.hpp"
+#include "pool_crowd.hpp"
 
 using namespace weft;
 using namespace std::chrono_literals;
-using weft_test::crowd;
+using weft_test::gathering;
+using weft_test::on_loops;
+using weft_test::on_pool;
 using weft_test::with_test_points;
 
 namespace {
@@ -31,7 +33,7 @@ struct tally {
 
 // Each case sends or receives; half of the crowd names the channels in the opposite order.
 template <class T, class Make>
-void face_each_other(stack_kind kind, std::size_t capacity, long rounds, Make make_item) {
+void face_each_other(const gathering& gather, std::size_t capacity, long rounds, Make make_item) {
     channel<T> a(capacity);
     channel<T> b(capacity);
     tally all;
@@ -51,7 +53,7 @@ void face_each_other(stack_kind kind, std::size_t capacity, long rounds, Make ma
         else
             all.sum -= **result;
     };
-    crowd(kind, 6, [&](int who) {
+    gather(6, [&](int who) {
         for (long i = 0; i < rounds; ++i) {
             T item = make_item(i + 1);
             channel<T>& mine = who % 2 == 0 ? a : b;
@@ -80,29 +82,13 @@ void face_each_other(stack_kind kind, std::size_t capacity, long rounds, Make ma
     CHECK(all.sum == 0);
 }
 
-}  // namespace
-
-MATRIX_TEST("select stress: facing each other, plain items, every send has its receive") {
+void make_pairs(const gathering& gather, long rounds) {
     const with_test_points points;
-    for (const std::size_t capacity : {0U, 1U})
-        face_each_other<long>(kind, capacity, rounds_for(kind, 100'000), [](long n) { return n; });
-}
-
-MATRIX_TEST("select stress: facing each other, moved items, every send has its receive") {
-    const with_test_points points;
-    for (const std::size_t capacity : {0U, 1U})
-        face_each_other<std::unique_ptr<long>>(kind, capacity, rounds_for(kind, 100'000),
-                                               [](long n) { return std::make_unique<long>(n); });
-}
-
-MATRIX_TEST("select stress: two that face each other over and over make one pair each time") {
-    const with_test_points points;
-    const long rounds = rounds_for(kind, 300'000);
     channel<long> there;
     channel<std::unique_ptr<long>> back;
     std::array<std::atomic<long>, 2> sent{};
     std::array<std::atomic<long>, 2> received{};
-    crowd(kind, 3, [&](int who) {  // 0 is a fiber, 2 a plain thread
+    gather(3, [&](int who) {  // 0 is a fiber, 2 a plain thread
         if (who == 1) return;
         for (long i = 0; i < rounds; ++i) {
             auto item = std::make_unique<long>(i);
@@ -126,9 +112,34 @@ MATRIX_TEST("select stress: two that face each other over and over make one pair
     CHECK(sent[0] + sent[1] == rounds);
 }
 
+void face_with_each_capacity(const gathering& gather, long rounds) {
+    const with_test_points points;
+    for (const std::size_t capacity : {0U, 1U}) {
+        face_each_other<long>(gather, capacity, rounds, [](long n) { return n; });
+        face_each_other<std::unique_ptr<long>>(gather, capacity, rounds,
+                                               [](long n) { return std::make_unique<long>(n); });
+    }
+}
+
+}  // namespace
+
+MATRIX_TEST("select stress: facing each other, every send has its receive") {
+    face_with_each_capacity(on_loops(kind), rounds_for(kind, 100'000));
+}
+POOL_TEST("select stress: facing each other, every send has its receive, on a pool") {
+    face_with_each_capacity(on_pool(p, kind), rounds_for(kind, 100'000));
+}
+
+MATRIX_TEST("select stress: two that face each other over and over make one pair each time") {
+    make_pairs(on_loops(kind), rounds_for(kind, 300'000));
+}
+POOL_TEST("select stress: two that face each other make one pair each time, on a pool") {
+    make_pairs(on_pool(p, kind), rounds_for(kind, 300'000));
+}
+
 MATRIX_TEST("select stress: cancelled while an item is handed over, it is not lost") {
     const with_test_points points;
-    const long rounds = rounds_for(kind, 200'000);
+    const long rounds = rounds_for(kind, 100'000);
     loop home;
     home.add_work(1);
     std::thread runs([&] { home.run(); });
