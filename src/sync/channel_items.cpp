@@ -10,7 +10,8 @@
 
 #include <weft/base/assert.hpp>
 #include <weft/sync/detail/channel_core.hpp>
-#include <weft/sync/detail/wait_word.hpp>
+
+#include "sync/spinning.hpp"
 
 namespace weft::inline v0::detail {
 

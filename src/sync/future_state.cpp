@@ -59,6 +59,7 @@ std::future_status future_state_base::wait_until(time_point deadline) {
     if (deferred && word_.load(std::memory_order_acquire) / wait_word::unit == pending)
         return std::future_status::deferred;
     switch (wait_until_ready(deadline, waits)) {
+        case wait_outcome::ready:
         case wait_outcome::event:
             return std::future_status::ready;
         case wait_outcome::timed_out:

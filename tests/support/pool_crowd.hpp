@@ -30,7 +30,9 @@ inline void let_others_run() {
 }
 
 inline gathering on_loops(weft::stack_kind kind) {
-    return [kind](int count, const std::function<void(int)>& body) { crowd(kind, count, body); };
+    return [kind](int count, const std::function<void(int)>& body) {
+        crowd_fixture(kind, nullptr).crowd(count, body);
+    };
 }
 
 inline gathering on_pool(weft::pool& p, weft::stack_kind kind) {
