@@ -23,6 +23,10 @@ namespace {
 constexpr std::chrono::microseconds patience{20};
 // A woken one stands in the slot of a busy worker: so long it is given to be run there.
 constexpr std::chrono::microseconds grace{5};
+// To take one or two from a worker that is about to run them costs both more than it gains: so a
+// searcher is content with few only after this many looks, about a microsecond.
+constexpr unsigned patient_rounds = 6;
+constexpr std::uint32_t worthwhile = 8;
 // Places in the ring.
 constexpr std::uint32_t fetched_ahead = 4;
 // Runnables taken from the overflow list. Few while the ring is well filled: what is there is the
@@ -174,20 +178,22 @@ runnable* worker::take_otherwise() noexcept {
     return r;
 }
 
-// With many ready already the young come first: what they start in turn is then alive for a short
+// To the slot if that is empty, so that a tree of fibers is walked in depth; with many ready
+// already the young come first for the same reason: what they start in turn is alive for a short
 // time only.
 void worker::start(runnable* r) noexcept {
-    if (shared != nullptr) return wake_shared(r);
-    runnable* const displaced = front;
-    if (slot_left == 0 || ready.size() < many || displaced == nullptr ||
-        displaced->next_node != nullptr)
-        return wake(r);
-    --slot_left;
-    r->next_node = nullptr;
-    front = r;
-    displaced->next_node = young;
-    young = displaced;
+    if (shared != nullptr) return shared->start_shared(r);
+    if (front == nullptr) return wake(r);
+    if (ready.size() < many) return ready.push(r);
+    r->next_node = young;
+    young = r;
     plain = false;
+}
+
+void pool_worker::start_shared(runnable* r) noexcept {
+    const bool anywhere = r->bound_to == 0 && !core.options.force_migrate;
+    if (anywhere && slot.load(std::memory_order_relaxed) == nullptr) return wake_shared(r);
+    post(r);
 }
 
 void worker::wake_shared(runnable* r) noexcept {
@@ -233,7 +239,8 @@ runnable* pool_worker::search() noexcept {
     const bool spins = !core.one_cpu;
     const auto until = now() + patience;
     for (unsigned round = 0;; ++round) {
-        if (runnable* const r = steal_from_others()) {
+        if (runnable* const r =
+                steal_from_others(spins && round < patient_rounds ? worthwhile : 1)) {
             static_cast<void>(count_transfer());
             return r;
         }
@@ -248,21 +255,21 @@ runnable* pool_worker::search() noexcept {
     }
 }
 
-runnable* pool_worker::steal_from_others() noexcept {
+runnable* pool_worker::steal_from_others(std::uint32_t least) noexcept {
     if (shared == nullptr) return nullptr;
     const std::size_t count = core.workers.size();
     const std::size_t first = random.next() % count;
     for (std::size_t i = 0; i < count; ++i) {
         pool_worker& victim = *core.workers[(first + i) % count];
         if (&victim == this) continue;
-        if (runnable* const r = steal_from(victim)) return r;
+        if (runnable* const r = steal_from(victim, least)) return r;
     }
     return nullptr;
 }
 
 // Half of its ring: the eldest is returned, the others go to the own ring.
-runnable* pool_worker::steal_from(pool_worker& victim) noexcept {
-    if (victim.ring.size() == 0) return nullptr;
+runnable* pool_worker::steal_from(pool_worker& victim, std::uint32_t least) noexcept {
+    if (victim.ring.size() < least) return nullptr;
     const std::uint32_t count = victim.ring.steal(loot_);
     if (count == 0) return nullptr;
     for (std::uint32_t i = 1; i < count; ++i) put_in_ring(loot_[i], std::memory_order_release);

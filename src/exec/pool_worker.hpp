@@ -98,6 +98,7 @@ struct alignas(64) pool_worker final : worker {
 
     // worker's own
     [[nodiscard]] runnable* take_from_queues() noexcept;
+    void start_shared(runnable* r) noexcept;
     void put_in_slot(runnable* r) noexcept;
     void put_in_ring(runnable* r, std::memory_order order) noexcept;
 
@@ -107,8 +108,8 @@ private:
     [[nodiscard]] runnable* take_overflow() noexcept;
     [[nodiscard]] runnable* find() noexcept;
     [[nodiscard]] runnable* search() noexcept;
-    [[nodiscard]] runnable* steal_from_others() noexcept;
-    [[nodiscard]] runnable* steal_from(pool_worker& victim) noexcept;
+    [[nodiscard]] runnable* steal_from_others(std::uint32_t least) noexcept;
+    [[nodiscard]] runnable* steal_from(pool_worker& victim, std::uint32_t least) noexcept;
     [[nodiscard]] bool slot_is_stuck(pool_worker& victim) noexcept;
     void sleep(bool was_searching) noexcept;
     [[nodiscard]] bool is_work_visible() const noexcept;

@@ -24,9 +24,10 @@ void wait_group::add(std::size_t count) noexcept {
 void wait_group::done() noexcept {
     static constexpr const char* too_often = "wait_group: done() called more often than add()";
     std::uint64_t seen = word_.load(std::memory_order_relaxed);
-    while ((seen & wait_word::busy) == 0) {
-        WEFT_ASSERT(seen != 0, too_often);
-        // acq_rel: the last one hands on what those before it did
+    // Only the last one has to look at those who wait. acq_rel: it hands on what others did.
+    while ((seen & wait_word::guarded) == 0 &&
+           ((seen & wait_word::queued) == 0 || seen / wait_word::unit > 1)) {
+        WEFT_ASSERT(seen / wait_word::unit != 0, too_often);
         if (word_.change(seen, seen - wait_word::unit, std::memory_order_acq_rel)) return;
     }
     const std::uint64_t number = word_.enter();

@@ -134,12 +134,14 @@ struct worker {
     worker* outer = nullptr;  // the one whose fiber runs this one's loop
     std::unique_ptr<worker_attachment> attachment;
 
+protected:
+    // pool_worker.cpp
+    void wake_shared(runnable* r) noexcept;
+
 private:
     [[nodiscard]] runnable* ask() noexcept;
     void displace() noexcept;
-    // pool_worker.cpp
     [[nodiscard]] runnable* take_otherwise() noexcept;
-    void wake_shared(runnable* r) noexcept;
     void requeue_shared(runnable* r) noexcept;
 };
 

@@ -47,7 +47,7 @@ public:
     [[nodiscard]] std::uint64_t load(std::memory_order order) const noexcept {
         return word_.load(order);
     }
-    /// From a word that is not busy to another such.
+    /// From a word that is not guarded to another such, with the same bit for those queued.
     [[nodiscard]] bool change(std::uint64_t& from, std::uint64_t to,
                               std::memory_order order) noexcept {
         return word_.compare_exchange_weak(from, to, order, std::memory_order_relaxed);

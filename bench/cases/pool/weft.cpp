@@ -1,0 +1,220 @@
+// weft.cpp - the case `pool` on a weft pool. See workload.hpp.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <alloca.h>
+
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include <weft/exec/pool.hpp>
+#include <weft/fiber/fiber.hpp>
+#include <weft/fiber/go.hpp>
+#include <weft/fiber/suspend.hpp>
+#include <weft/fiber/this_fiber.hpp>
+#include <weft/sync/wait_group.hpp>
+
+#include "cases/pool/workload.hpp"
+
+namespace {
+
+using namespace bench::pools;
+using weft::stack_kind;
+
+// --- yields
+
+double yields(unsigned workers, std::uint64_t fibers, std::uint64_t total) {
+    weft::pool p({.workers = workers});
+    const std::uint64_t each = total / fibers;
+    std::atomic<std::uint64_t> turns = 0;
+    bench::stopwatch clock;
+    clock.start();
+    for (std::uint64_t i = 0; i < fibers; ++i)
+        weft::go(p, [&turns, each] {
+            std::uint64_t mine = 0;
+            for (; mine < each; ++mine) weft::yield();
+            turns += mine;
+        });
+    p.drain();
+    clock.stop();
+    bench::require(turns == each * fibers, "yields");
+    return clock.nanoseconds() / static_cast<double>(each * fibers);
+}
+
+// --- spawn
+
+double spawn(weft::pool& p, stack_kind kind, std::uint64_t total) {
+    bench::stopwatch clock;
+    std::atomic<std::uint64_t> ran = 0;
+    weft::fiber starter(p, [&] {
+        clock.start();
+        for (std::uint64_t left = total; left != 0; left -= batch) {
+            weft::wait_group done(batch);
+            for (std::uint64_t i = 0; i < batch; ++i)
+                weft::go({.kind = kind}, [&] {
+                    ran.fetch_add(1, std::memory_order_relaxed);
+                    done.done();
+                });
+            done.wait();
+        }
+        clock.stop();
+    });
+    starter.join();
+    bench::require(ran == total, "fibers that ran");
+    return clock.nanoseconds() / static_cast<double>(total);
+}
+
+// --- skynet
+
+std::uint64_t tree(std::uint64_t first, std::uint64_t size) {
+    if (size == 1) return first;
+    std::uint64_t parts[10];
+    weft::wait_group done(10);
+    for (std::uint64_t i = 0; i < 10; ++i)
+        weft::go([&, i] {
+            parts[i] = tree(first + i * (size / 10), size / 10);
+            done.done();
+        });
+    done.wait();
+    std::uint64_t sum = 0;
+    for (const std::uint64_t part : parts) sum += part;
+    return sum;
+}
+
+double skynet(weft::pool& p, std::uint64_t size) {
+    bench::stopwatch clock;
+    std::uint64_t sum = 0;
+    weft::fiber root(p, [&] {
+        clock.start();
+        sum = tree(0, size);
+        clock.stop();
+    });
+    root.join();
+    bench::require(sum == size * (size - 1) / 2, "the sum of the tree");
+    return clock.nanoseconds() / 1e6;
+}
+
+// --- ring
+
+// One fiber wakes, one waits. Both write, then look at what the other writes (seq_cst), so one of
+// them sees the other.
+class gate {
+public:
+    void pass() {
+        if (sent_.load(std::memory_order_acquire) == taken_) wait();
+        ++taken_;
+    }
+    void wake() {
+        sent_.store(sent_.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
+        if (waiting_.load(std::memory_order_seq_cst) == nullptr) return;
+        weft::waiter* const woken = waiting_.exchange(nullptr, std::memory_order_acquire);
+        if (woken != nullptr && woken->claim()) woken->wake();
+    }
+
+private:
+    [[gnu::noinline]] void wait() {
+        static constexpr weft::wait_reason waits{"waits for a message", false};
+        weft::wait(waits, weft::no_deadline, [this](weft::waiter& me) noexcept {
+            const std::uint64_t taken = taken_;
+            waiting_.store(&me, std::memory_order_seq_cst);
+            return sent_.load(std::memory_order_seq_cst) == taken ||
+                   waiting_.exchange(nullptr, std::memory_order_acquire) == nullptr;
+        });
+    }
+
+    alignas(64) std::atomic<std::uint64_t> sent_ = 0;
+    std::uint64_t taken_ = 0;
+    std::atomic<weft::waiter*> waiting_ = nullptr;
+};
+
+[[gnu::noinline]] void go_round(gate& mine, gate& next, std::uint64_t place, std::uint64_t rounds) {
+    std::uint64_t turn = 0;
+    for (std::uint64_t round = 0; round < rounds; ++round) {
+        if (turn == place) {
+            next.wake();
+            mine.pass();
+        } else {
+            mine.pass();
+            next.wake();
+        }
+        turn = turn + 1 == length ? 0 : turn + 1;
+    }
+}
+
+struct ring {
+    stack_kind kind;
+    std::uint64_t cycles;
+    std::uint64_t rounds;
+    std::size_t frame;  // D
+};
+
+double messages(unsigned workers, const ring& r) {
+    weft::pool p({.workers = workers});
+    const auto gates = std::make_unique<gate[]>(length * r.cycles);
+    weft::wait_group ready(length * r.cycles);
+    weft::wait_group done(length * r.cycles);
+    std::atomic<std::uint64_t> ended = 0;
+    // A swapped fiber stays where it starts: so a ring of them is kept together.
+    for (std::uint64_t i = 0; i < length * r.cycles; ++i) {
+        weft::fiber_options options{.kind = r.kind};
+        if (r.kind == stack_kind::swapped)
+            options.worker = static_cast<unsigned>(i / length % workers);
+        weft::go(p, options, [&, i] {
+            const std::uint64_t place = i % length;
+            gate& mine = gates[i];
+            gate& next = gates[i - place + (place + 1) % length];
+            void* const more = ::alloca(r.frame + 1);
+            std::memset(more, 1, r.frame + 1);
+            ready.done();
+            if (place == 0) mine.pass();
+            go_round(mine, next, place, r.rounds);
+            bench::keep(*static_cast<char*>(more));
+            ended.fetch_add(1, std::memory_order_relaxed);
+            done.done();
+        });
+    }
+    ready.wait();
+    bench::stopwatch clock;
+    clock.start();
+    for (std::uint64_t cycle = 0; cycle < r.cycles; ++cycle) gates[cycle * length].wake();
+    done.wait();
+    clock.stop();
+    bench::require(ended == length * r.cycles, "every fiber of the ring has ended");
+    const auto sent = static_cast<double>(length * r.cycles * r.rounds);
+    return sent / clock.nanoseconds() * 1e3;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const bench::settings how = bench::read_arguments(argc, argv);
+    const std::uint64_t fibers = how.quick ? batch : 976 * batch;
+    const std::uint64_t tree_size = how.quick ? 1000 : leaves;
+    for (const unsigned p : {1U, 2U}) {
+        const std::string at = workers(p);
+        bench::report({"weft, 1,000 yield", "ns", at}, yields(p, 1000, how.count(10'000'000) * 10));
+        bench::report({"weft, 16 yield", "ns", at}, yields(p, 16, how.count(10'000'000) * 10));
+        {
+            weft::pool warm({.workers = p});
+            spawn(warm, stack_kind::own, fibers);
+            bench::report({"weft, spawn", "ns", at}, spawn(warm, stack_kind::own, fibers));
+        }
+        {
+            weft::pool warm({.workers = p});
+            skynet(warm, tree_size);
+            bench::report({"weft, skynet", "ms", at}, skynet(warm, tree_size));
+        }
+        const std::uint64_t rounds = how.quick ? 10 : 500'000;
+        for (const auto& [name, kind] :
+             {std::pair{"own", stack_kind::own}, std::pair{"swapped", stack_kind::swapped}})
+            for (const std::size_t frame : {std::size_t{0}, std::size_t{1000}}) {
+                const std::string row =
+                    std::string("weft, ring, ") + name + (frame != 0 ? ", D = 1000" : "");
+                bench::report({row + ", 16 fibers", "M/s", at},
+                              messages(p, {kind, 2, rounds, frame}));
+                bench::report({row + ", 8,000 fibers", "M/s", at},
+                              messages(p, {kind, 1000, rounds / 500 + 1, frame}));
+            }
+    }
+}
