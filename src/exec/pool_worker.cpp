@@ -27,6 +27,10 @@ constexpr std::chrono::microseconds grace{5};
 // searcher is content with few only after this many looks, about a microsecond.
 constexpr unsigned patient_rounds = 6;
 constexpr std::uint32_t worthwhile = 8;
+// Now and then a worker with many gives some away.
+constexpr unsigned looks_between_mixing = 8;
+constexpr std::uint32_t mixed_at_once = 16;
+constexpr std::uint32_t least_to_mix = 64;
 // Places in the ring.
 constexpr std::uint32_t fetched_ahead = 4;
 // Runnables taken from the overflow list. Few while the ring is well filled: what is there is the
@@ -83,7 +87,18 @@ runnable* pool_worker::look_around() noexcept {
     runnable* r = take_overflow();
     if (r == nullptr) r = take();
     if (r != nullptr) static_cast<void>(count_transfer());
+    if (shared != nullptr && ++looks_ % looks_between_mixing == 0) mix();
     return r;
+}
+
+// Fibers that only yield never leave nobody with nothing to do, so nothing would be taken from a
+// worker that has more of them than another, or less of its processor. A few of the eldest go where
+// any worker finds them.
+void pool_worker::mix() noexcept {
+    if (ring.size() < least_to_mix) return;
+    const std::uint32_t count = ring.pop_some(loot_, mixed_at_once);
+    core.overflow.push(std::span(loot_).first(count));
+    core.notify();
 }
 
 // What came from other threads for this worker alone, and from the clock.

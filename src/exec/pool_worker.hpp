@@ -105,6 +105,7 @@ struct alignas(64) pool_worker final : worker {
 private:
     void run_chain(runnable* r) noexcept;
     void collect() noexcept;
+    void mix() noexcept;
     [[nodiscard]] runnable* take_overflow() noexcept;
     [[nodiscard]] runnable* find() noexcept;
     [[nodiscard]] runnable* search() noexcept;
@@ -116,6 +117,7 @@ private:
     [[nodiscard]] bool is_help_needed() noexcept;
     void receive(runnable* r) noexcept;
 
+    unsigned looks_ = 0;
     std::array<runnable*, 1024> loot_;
 };
 

@@ -167,22 +167,42 @@ POOL_TEST("pool: fork and exec inside a fiber") {
     CHECK(status == 0);
 }
 
+// On one worker, where nothing depends on how the system shares out its processors. On two it is a
+// figure of the benchmark `pool`.
 WEFT_TEST("pool: fairness: a thousand fibers that only yield get about the same") {
-    pool p({.workers = 2});
+    pool p({.workers = 1});
     constexpr std::size_t count = 1000;
-    std::vector<std::atomic<long>> work(count);
-    std::atomic<long> left = 1'000'000;
+    std::vector<long> work(count);
+    long left = 1'000'000;
+    std::atomic<bool> all_there = false;
     for (std::size_t i = 0; i < count; ++i)
         go(p, [&, i] {
-            while (left.fetch_sub(1) > 0) {
+            while (!all_there) yield();
+            while (left-- > 0) {
                 ++work[i];
                 yield();
             }
         });
+    all_there = true;
     p.drain();
-    const auto [least, most] = std::minmax_element(
-        work.begin(), work.end(), [](const auto& a, const auto& b) { return a.load() < b.load(); });
-    CHECK(static_cast<double>(*least) >= 0.5 * static_cast<double>(*most));
+    const auto [least, most] = std::minmax_element(work.begin(), work.end());
+    EXPECT_GE(static_cast<double>(*least), 0.9 * static_cast<double>(*most));
+}
+
+POOL_TEST("pool: fairness: of a hundred fibers that only yield all get on") {
+    if (kind == stack_kind::thread) return;  // a hundred threads: long, and nothing new
+    constexpr std::size_t count = 100;
+    std::vector<std::atomic<long>> work(count);
+    std::atomic<std::size_t> reached = 0;
+    for (std::size_t i = 0; i < count; ++i)
+        spawn([&, i] {
+            while (reached < count) {
+                if (++work[i] == 100) ++reached;
+                yield();
+            }
+        });
+    p.drain();
+    CHECK(reached == count);
 }
 
 WEFT_TEST("pool: watchdog names the fiber that holds its worker") {

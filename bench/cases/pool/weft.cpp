@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <alloca.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <memory>
@@ -40,6 +41,32 @@ double yields(unsigned workers, std::uint64_t fibers, std::uint64_t total) {
     clock.stop();
     bench::require(turns == each * fibers, "yields");
     return clock.nanoseconds() / static_cast<double>(each * fibers);
+}
+
+// What the slowest of a thousand fibers has done when a million yields are over, as a part of what
+// the fastest has.
+double fairness(unsigned workers, std::uint64_t total) {
+    weft::pool p({.workers = workers});
+    std::vector<std::atomic<std::uint64_t>> work(1000);
+    std::atomic<std::int64_t> left = static_cast<std::int64_t>(total);
+    std::atomic<bool> all_there = false;
+    for (auto& mine : work)
+        weft::go(p, [&] {
+            while (!all_there) weft::yield();
+            while (left.fetch_sub(1, std::memory_order_relaxed) > 0) {
+                mine.fetch_add(1, std::memory_order_relaxed);
+                weft::yield();
+            }
+        });
+    all_there = true;
+    p.drain();
+    std::uint64_t least = total;
+    std::uint64_t most = 1;
+    for (const auto& one : work) {
+        least = std::min(least, one.load());
+        most = std::max(most, one.load());
+    }
+    return static_cast<double>(least) / static_cast<double>(most);
 }
 
 // --- spawn
@@ -195,6 +222,8 @@ int main(int argc, char** argv) {
         const std::string at = workers(p);
         bench::report({"weft, 1,000 yield", "ns", at}, yields(p, 1000, how.count(10'000'000) * 10));
         bench::report({"weft, 16 yield", "ns", at}, yields(p, 16, how.count(10'000'000) * 10));
+        bench::report({"weft, fairness", "of the fastest", at},
+                      fairness(p, how.quick ? 10'000 : 1'000'000));
         {
             weft::pool warm({.workers = p});
             spawn(warm, stack_kind::own, fibers);
