@@ -1,12 +1,8 @@
 // cancel.cpp - a fiber's chain of cancel scopes, and the bit in its block that sums them up.
 //
-//   canceller                                       fiber that begins to wait
-//   set the reason (under the block's lock)         set the word to waiting       (seq_cst)
-//   set the cancelled bit              (seq_cst)    look at the cancelled bit     (seq_cst)
-//   claim the word if it says waiting  (CAS)        claim the word if it is set   (CAS)
-//
-// Either the canceller finds it waiting, or the fiber finds the bit; whoever claims the word, one
-// resumes it. Stop callbacks run at the end, without any lock.
+// A canceller sets the reason under the block's lock, then the bit, then looks whether the fiber
+// waits; a fiber that begins to wait says so, then looks at the bit (detail/wait_state.hpp). Either
+// sees the other. Stop callbacks run at the end, without any lock.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <weft/fiber/cancel.hpp>
@@ -80,14 +76,9 @@ namespace {
 // After a reason was set: wakes the fiber if it waits, then tells the stop sources.
 void act(fiber_block& block, const std::vector<std::stop_source>& told) noexcept {
     WEFT_TEST_POINT("cancel: the bit is set");
-    bool won = false;
-    bool again = true;
-    while (again) {
-        static_cast<void>(block.word_when_published());  // without the lock, which that may need
-        const block_lock lock(block);  // so that it does not enter a shield in between
-        won = block.is_cancelled() && block.waiter::claim(wait_outcome::cancelled);
-        again = !won && block.is_preparing();
-    }
+    const bool won = block.state.cancel(
+        block.closed, [&block] { return block.is_cancelled(); },
+        [&block] { return block_lock(block); });
     if (won) block.wake();
     for (std::stop_source source : told) source.request_stop();
 }

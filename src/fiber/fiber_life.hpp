@@ -57,8 +57,7 @@ inline void begin_deadline(fiber_worker& worker, fiber_block& me,
 }
 /// Notes what it came to; no timer is armed any more.
 inline void end_wait(fiber_block& me, wait_request& request) noexcept {
-    request.outcome =
-        static_cast<wait_outcome>(me.word.load(std::memory_order_acquire) & waiter::state_mask);
+    request.outcome = me.state.outcome();
     if (request.deadline != no_deadline && request.outcome != wait_outcome::timed_out) [[unlikely]]
         timer_queue::disarm(me.timer);
 }

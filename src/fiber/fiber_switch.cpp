@@ -151,35 +151,15 @@ constexpr auto swapped_kind = static_cast<std::uint8_t>(stack_kind::swapped) | s
         me.attention.fetch_and(static_cast<std::uint8_t>(~apart_bit), std::memory_order_relaxed);
 }
 
-// Sets the word to waiting. False: the fiber is cancelled already, and claimed for that.
-//
-// With other threads about: they set the cancelled bit, then look at the word; here the word is
-// set, then the bit looked at. Both are seq_cst, so one of the two sees the other.
+// False: the fiber is cancelled already, and claimed for that.
 [[gnu::always_inline]] inline bool begin_wait(fiber_worker& worker, fiber_block& left,
                                               const wait_request& request) noexcept {
-    const std::uint32_t epoch =
-        (left.word.load(std::memory_order_relaxed) & ~waiter::state_mask) + waiter::epoch_step;
     left.closed.store(worker.exec.closed, std::memory_order_relaxed);
     if (!request.reason->cancellable) {
-        const auto state =
-            request.deadline == no_deadline ? waiter::waiting_firm : waiter::waiting_deaf;
-        left.word.store(epoch | state, std::memory_order_release);
+        left.state.begin_deaf(request.deadline != no_deadline);
         return true;
     }
-    if (worker.exec.closed)
-        left.word.store(epoch | waiter::waiting, std::memory_order_relaxed);
-    else
-        left.word.exchange(epoch | waiter::waiting, std::memory_order_seq_cst);
-    WEFT_TEST_POINT("wait: the word says waiting");
-    return !left.is_cancelled() || !left.waiter::claim(wait_outcome::cancelled);
-}
-
-// Its publish returned false: that is final, whatever else came at the same moment. Only who calls
-// can resume it now.
-[[gnu::always_inline]] inline void say_ready(fiber_block& left) noexcept {
-    left.word.store(
-        (left.word.load(std::memory_order_relaxed) & ~waiter::state_mask) | waiter::running,
-        std::memory_order_relaxed);
+    return left.state.begin(left.closed, [&left] { return left.is_cancelled(); });
 }
 
 // Puts one that has left where its event will find it. Returns what is to run at once, if it has
@@ -190,28 +170,14 @@ constexpr auto swapped_kind = static_cast<std::uint8_t>(stack_kind::swapped) | s
     if (worker.exec.local || !request.reason->cancellable) {
         if (!begin_wait(worker, left, request)) return resumed_by;
         if (request.call(request.callable, left)) return nullptr;
-        const bool first =
-            left.waiter::claim();  // else another has cancelled it: its post will come
-        say_ready(left);
-        return first ? resumed_by : nullptr;
+        return left.state.end_ready(left.closed) ? resumed_by : nullptr;
     }
-    // Other threads may run it, and cancel it at any time: see waiter.hpp. They set the bit, then
-    // look at the word; here it is the other way round.
-    const std::uint32_t epoch =
-        (left.word.load(std::memory_order_relaxed) & ~waiter::state_mask) + waiter::epoch_step;
+    // Other threads may run it, and cancel it at any time.
     left.closed.store(false, std::memory_order_relaxed);
-    left.word.exchange(epoch | waiter::preparing, std::memory_order_seq_cst);
-    WEFT_TEST_POINT("wait: the word says preparing");
-    auto state = static_cast<std::uint32_t>(wait_outcome::cancelled);
-    runnable* following = resumed_by;
-    if (!left.is_cancelled()) {
-        const bool waits = request.call(request.callable, left);
-        WEFT_TEST_POINT("wait: published, the word says preparing");
-        state = waits ? waiter::waiting : waiter::running;
-        if (waits) following = nullptr;
-    }
-    left.word.store(epoch | state, std::memory_order_seq_cst);
-    return following;
+    const bool waits = left.state.begin_and_publish(
+        [&left] { return left.is_cancelled(); },
+        [&left, &request] { return request.call(request.callable, left); });
+    return waits ? nullptr : resumed_by;
 }
 
 runnable* after_wait(fiber_worker& worker, fiber_block& left) noexcept {
@@ -312,9 +278,9 @@ void wait_firmly_function(void* argument, void*) {
         [[unlikely]]
         return wait_function(argument, nullptr);
     auto& me = static_cast<own_fiber&>(*worker->current);
-    me.word.store(waiter::waiting_firm, std::memory_order_relaxed);
+    me.state.begin_firmly();
     if (!request.call(request.callable, me)) {
-        me.word.store(waiter::running, std::memory_order_relaxed);
+        me.state.end_firmly();
         request.outcome = wait_outcome::ready;
         return;
     }
@@ -350,9 +316,8 @@ void wait_function(void* argument, void*) {
             leave(*worker, me, worker->exec.pick());
             end_wait(me, request);
         } else {
-            if (!me.waiter::claim())  // cancelled by another thread, whose post is on its way
+            if (!me.state.end_ready(me.closed))  // cancelled by another thread: its post will come
                 leave(*worker, me, worker->exec.pick());
-            say_ready(me);
             request.outcome = wait_outcome::ready;
         }
     } else {

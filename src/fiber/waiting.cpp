@@ -25,19 +25,18 @@ void waiter::wake() noexcept {
         woken.home->post(woken.resume_as);
 }
 
-std::uint32_t waiter::word_when_published() const noexcept {
-    std::uint32_t seen = word.load(std::memory_order_seq_cst);
-    for (int i = 0; (seen & state_mask) == preparing; ++i) {
-        if (i < 64)
-            detail::pause();
-        else
-            ::sched_yield();  // whoever publishes it may have lost its CPU
-        seen = word.load(std::memory_order_seq_cst);
-    }
-    return seen;
-}
-
 namespace detail {
+
+template class basic_wait_state<std::atomic, publisher_spin>;
+
+void publisher_spin::once() noexcept {
+    if (rounds_ < 64) {
+        ++rounds_;
+        pause();
+    } else {
+        ::sched_yield();  // whoever publishes it may have lost its CPU
+    }
+}
 
 void refuse_in_no_suspend(const fiber_block& me) noexcept {
     if ((me.attention.load(std::memory_order_relaxed) & no_suspend_bit) != 0)
@@ -97,14 +96,13 @@ void thread_waiter::wake_thread() noexcept {
 namespace {
 
 void wait_as(thread_waiter& me, wait_request& request) noexcept {
-    me.word.store(waiter::waiting, std::memory_order_relaxed);
+    me.state.begin_in_thread();
     if (!request.call(request.callable, me)) {
         request.outcome = wait_outcome::ready;
         return;
     }
     me.sleep_until_claimed(request.deadline, steady_clock_source());
-    request.outcome =
-        static_cast<wait_outcome>(me.word.load(std::memory_order_acquire) & waiter::state_mask);
+    request.outcome = me.state.outcome();
 }
 
 }  // namespace

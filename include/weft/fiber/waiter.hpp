@@ -1,39 +1,22 @@
-// waiter.hpp - somebody who waits, as a primitive sees it; and the word that decides who woke it.
+// waiter.hpp - somebody who waits, as a primitive sees it.
 //
 // A wait may end in three ways: its event came, its deadline passed, it was cancelled. Each is a
-// source, perhaps on a thread of its own, and exactly one of them wins. They contend for one word
-// in the waiter:
-//
-//      31             3 2     0
-//     +----------------+-------+
-//     | epoch          | state |      waiting --> event | timed_out | cancelled     (CAS, once)
-//     +----------------+-------+
-//
-// The epoch grows with each wait, so a source that comes late meets another value and loses.
+// source, perhaps on a thread of its own, and exactly one of them wins: see detail/wait_state.hpp.
 // Whoever wins then makes the waiter run, and touches it no more after that.
 //
-// Where other threads may run a fiber, a source other than its event could win while it is still
-// being published; somebody would then run it, perhaps to its end, under the publisher's hands. So
-// the word says `preparing` until that is done, and whoever wants to claim it waits for that: a few
-// instructions. A publish function must therefore not wait for a lock whose holder claims this
-// waiter; if it takes several, then in the order in which everybody takes them.
+// While a waiter is being published, whoever wants to claim it waits for that. A publish function
+// must therefore not wait for a lock whose holder claims this waiter; if it takes several, then in
+// the order in which everybody takes them.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <atomic>
-#include <cstdint>
 
 #include <weft/base/version.hpp>
+#include <weft/fiber/detail/wait_state.hpp>
 
 namespace weft::inline v0 {
-
-enum class wait_outcome : unsigned char {
-    ready = 0,  // publish returned false; wait() says event then, wait_or_ready() this
-    event = 3,
-    timed_out = 4,
-    cancelled = 5,
-};
 
 /// What kind of wait, for dumps and reports. Static.
 struct wait_reason {
@@ -60,22 +43,8 @@ public:
     waiter* previous = nullptr;
 
     // For weft's own sources.
-    enum state : std::uint32_t {
-        running = 0,
-        waiting = 1,       // for any source
-        waiting_deaf = 2,  // for any but cancellation
-        waiting_firm = 6,  // for its event alone: one source, so nobody contends
-        preparing = 7,     // not published yet
-    };
-    static constexpr std::uint32_t state_mask = 7;
-    static constexpr std::uint32_t epoch_step = 8;
-    [[nodiscard]] bool claim(wait_outcome outcome) noexcept;
-    [[nodiscard]] bool is_preparing() const noexcept {
-        return (word.load(std::memory_order_seq_cst) & state_mask) == preparing;
-    }
-    /// The word once it does not say `preparing` any more.
-    [[nodiscard]] std::uint32_t word_when_published() const noexcept;
-    std::atomic<std::uint32_t> word = running;
+    [[nodiscard]] bool claim(wait_outcome outcome) noexcept { return state.claim(outcome, closed); }
+    detail::wait_state state;
     enum class who : unsigned char { fiber, thread };
     const who what;
     /// No other thread ever claims it: plain stores will do.
@@ -86,24 +55,5 @@ protected:
     explicit waiter(who w) noexcept : what(w) {}
     ~waiter() = default;
 };
-
-inline bool waiter::claim(wait_outcome outcome) noexcept {
-    std::uint32_t seen = word.load(std::memory_order_seq_cst);
-    if ((seen & state_mask) == preparing) [[unlikely]] {
-        if (outcome == wait_outcome::cancelled) return false;  // whoever cancels comes again
-        seen = word_when_published();
-    }
-    const std::uint32_t now = seen & state_mask;
-    const std::uint32_t won = (seen & ~state_mask) | static_cast<std::uint32_t>(outcome);
-    if (now == waiting || (now == waiting_deaf && outcome != wait_outcome::cancelled)) {
-        if (!closed.load(std::memory_order_relaxed))  // seq_cst: a canceller has set its flag
-                                                      // before; the waiter looks at it after
-            return word.compare_exchange_strong(seen, won, std::memory_order_seq_cst);
-    } else if (now != waiting_firm || outcome != wait_outcome::event) {
-        return false;
-    }
-    word.store(won, std::memory_order_relaxed);
-    return true;
-}
 
 }  // namespace weft::inline v0
