@@ -101,7 +101,7 @@ public:
         return parked(word_.load(std::memory_order_seq_cst)) == workers_;
     }
 
-private:
+protected:  // tests/model breaks it in derived classes
     static constexpr std::uint64_t one_searching = 1;
     static constexpr std::uint64_t one_parked = std::uint64_t{1} << 32;
     static std::uint32_t searching(std::uint64_t word) noexcept {

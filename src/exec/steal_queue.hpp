@@ -33,6 +33,10 @@ public:
     static_assert((Capacity & (Capacity - 1)) == 0, "a power of two");
     static constexpr std::uint32_t capacity = Capacity;
 
+    steal_queue() noexcept = default;
+    /// With both counters there: for tests of what happens where they wrap.
+    explicit steal_queue(std::uint32_t start) noexcept : head_{start}, tail_{start} {}
+
     // The owner.
 
     /// False: it is full. seq_cst if the caller looks for sleepers next (parking.hpp); release will
@@ -88,7 +92,7 @@ public:
         return tail_.load(std::memory_order_acquire) - head;
     }
 
-private:
+protected:  // tests/model breaks it in derived classes
     [[nodiscard]] Atomic<T*>& slot(std::uint32_t position) noexcept {
         return slots_[position % Capacity];
     }

@@ -10,6 +10,8 @@
 // Both sides change the same word, so either the reader's CAS fails because something came, or the
 // poster sees that it sleeps and wakes it: exactly one poster does.
 //
+// Written over its atomic type, so that tests/model can walk all interleavings.
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,7 +22,8 @@
 
 namespace weft::inline v0::detail {
 
-class inbox {
+template <template <class> class Atomic>
+class basic_inbox {
 public:
     /// From any thread. True: the reader sleeps, and the caller must wake it.
     [[nodiscard]] bool push(runnable* r) noexcept {
@@ -67,14 +70,16 @@ public:
         return oldest_first;
     }
 
-private:
+protected:  // tests/model breaks it in derived classes
     // An address that no runnable has.
     [[nodiscard]] runnable* asleep() const noexcept { return const_cast<sleeper*>(&sleeper_); }
 
-    std::atomic<runnable*> newest_ = nullptr;
+    Atomic<runnable*> newest_ = nullptr;
     struct sleeper final : runnable {
         runnable* run() noexcept override { return nullptr; }
     } sleeper_;
 };
+
+using inbox = basic_inbox<std::atomic>;
 
 }  // namespace weft::inline v0::detail
