@@ -109,13 +109,15 @@ void pool_worker::collect() noexcept {
         ready.push(r);
         r = following;
     }
-    if (own_timers.earliest() != no_deadline)
-        own_timers.expire(core.clock.now(), [this](runnable* due) {
-            if (core.options.force_migrate && due->bound_to == 0 && shared != nullptr)
-                core.send(core.next_of(*this), due);
-            else
-                receive(due);
-        });
+    if (own_timers.earliest() == no_deadline) return;
+    bool others_may = false;
+    own_timers.expire(core.clock.now(), [this, &others_may](runnable* due) {
+        if (core.options.force_migrate && due->bound_to == 0 && shared != nullptr)
+            return core.send(core.next_of(*this), due);
+        receive(due, std::memory_order_seq_cst);
+        others_may = true;
+    });
+    if (others_may) core.notify();
 }
 
 // The eldest batch of it, the first to be run now, the others to the ring; no more than half of
@@ -126,20 +128,23 @@ runnable* pool_worker::take_overflow() noexcept {
     runnable_batch batch = core.overflow.take();
     if (batch.size == 0) return nullptr;
     runnable* const r = take_first(batch);
-    for (std::size_t i = 1; batch.size != 0 && i < std::min(share, most_at_once); ++i)
-        receive(take_first(batch));
+    if (batch.size == 0) return r;
+    const std::size_t kept = std::min(batch.size, std::min(share, most_at_once) - 1);
+    for (std::size_t i = 0; i + 1 < kept; ++i) receive(take_first(batch));
+    if (kept != 0) receive(take_first(batch), std::memory_order_seq_cst);
     if (batch.size != 0) core.overflow.push_back(batch);
+    core.notify();  // they were out of sight: whoever looked meanwhile, and sleeps, saw none
     return r;
 }
 
-// One that may run now, without anybody else being told.
-void pool_worker::receive(runnable* r) noexcept {
+// One that may run now, without anybody else being told. seq_cst if somebody is told afterwards.
+void pool_worker::receive(runnable* r, std::memory_order order) noexcept {
     if (r->bound_to != 0 && r->bound_to != number)
         core.send(*core.workers[r->bound_to - 1U], r);
     else if (shared == nullptr || r->bound_to != 0)
         ready.push(r);
     else
-        put_in_ring(r, std::memory_order_release);
+        put_in_ring(r, order);
 }
 
 // --- the queues of a worker among others

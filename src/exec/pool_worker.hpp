@@ -115,7 +115,7 @@ private:
     void sleep(bool was_searching) noexcept;
     [[nodiscard]] bool is_work_visible() const noexcept;
     [[nodiscard]] bool is_help_needed() noexcept;
-    void receive(runnable* r) noexcept;
+    void receive(runnable* r, std::memory_order order = std::memory_order_release) noexcept;
 
     unsigned looks_ = 0;
     std::array<runnable*, 1024> loot_;
