@@ -14,6 +14,7 @@
 #include <weft/exec/post.hpp>
 #include <weft/fiber/cancel.hpp>
 #include <weft/fiber/run.hpp>
+#include <weft/fiber/suspend_hook.hpp>
 
 #include "loops.hpp"
 
@@ -331,4 +332,28 @@ MATRIX_TEST("races: a wait that ends otherwise is withdrawn while its waiter is 
     using enum wait_outcome;
     CHECK((outcomes == std::vector{timed_out, event, cancelled, cancelled}));
     f.detach();
+}
+
+// A canceller on another thread claims the fiber while it takes what it waits for.
+WEFT_TEST("races: on a loop, an event that is used up is not lost to a canceller") {
+    using enum stack_kind;
+    for (const stack_kind kind : {own, ucontext, thread, swapped})
+        for (const bool hooked : {false, true}) {
+            loop s;
+            suspend_hook hook;
+            wait_outcome first{};
+            wait_outcome second{};
+            fiber f(s, {.kind = kind}, [&] {
+                if (hooked) this_fiber::set_suspend_hook(&hook);
+                first = wait(for_test, no_deadline, [canceller = &f](waiter&) noexcept {
+                    std::thread([canceller] { canceller->request_stop(); }).join();
+                    return false;
+                });
+                second = wait(for_test, no_deadline, [](waiter&) noexcept { return true; });
+            });
+            s.run();
+            f.join();
+            CHECK(first == wait_outcome::event);
+            CHECK(second == wait_outcome::cancelled);
+        }
 }
