@@ -1,0 +1,392 @@
+// wait_state_test.cpp - the word of a wait: its event, its deadline and a canceller against the
+// one that publishes it.
+//
+// Actor a is the waiter: it begins its waits as a fiber does on a pool (others may resume it) or on
+// a loop (its own thread does), and when it was resumed, withdraws from the list and goes on. The
+// others are an event, a timer and a canceller, as fiber and sync use the word: the event claims
+// under the lock of the list, the timer under its own, the canceller in wait_state::cancel().
+//
+// What must hold: a wait is resumed once, never before it is published, by the one whose outcome
+// it gets; and no wait that was cancelled sleeps on.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <weft/fiber/detail/wait_state.hpp>
+
+#include <mutex>
+#include <utility>
+
+#include "model_atomic.hpp"
+#include "model_test.hpp"
+
+using namespace weft_model;
+using weft::wait_outcome;
+
+namespace {
+
+using model_state = weft::detail::basic_wait_state<model_atomic, model_spin>;
+
+enum class place { pool, loop };
+
+template <class State>
+struct waiting : scenario {
+    // The waiter.
+    State state;
+    model_atomic<bool> closed{false};
+    model_atomic<unsigned> flag{0};  // cancelled, and not shielded
+    model_lock block;                // guards the flag, the reason and the shield
+    bool reason = false;
+    bool shielded = false;
+    bool is_published = false;  // it may be resumed
+    bool is_resumed = false;
+    bool was_there = false;  // the event, when it was to be published
+    wait_outcome resumed_by{};
+    // Its primitive: events that have come, and whether it stands in the list.
+    model_lock list;
+    unsigned events = 0;
+    unsigned signals = 0;
+    unsigned received = 0;
+    bool listed = false;
+    // Its timer.
+    model_lock timer;
+    bool armed = false;
+    bool is_over = false;  // and will not be armed again
+
+    // --- the waiter
+
+    // The timer is that of the publisher's worker, which looks at it no earlier than this.
+    wait_outcome wait_in_pool() {
+        is_resumed = is_published = false;
+        const bool waits = state.begin_and_publish([this] { return flag.load() != 0; },
+                                                   [this] {
+                                                       armed = true;
+                                                       return publish();
+                                                   });
+        is_published = true;  // in one step with the last store
+        if (waits) wait_until("being resumed", [this] { return is_resumed; });
+        return waits ? ended() : check_outcome(state.outcome());
+    }
+
+    // Whoever claims it may say so at once: its thread comes to that when it has left. The timer is
+    // that thread's, too.
+    wait_outcome wait_in_loop() {
+        is_resumed = false;
+        is_published = true;
+        was_there = false;
+        if (!state.begin(closed, [this] { return flag.load() != 0; }))
+            return check_outcome(wait_outcome::cancelled);
+        was_there = !publish();
+        if (was_there && state.end_ready(closed)) return check_outcome(wait_outcome::ready);
+        armed = !was_there;
+        wait_until("being resumed", [this] { return is_resumed; });
+        return ended();
+    }
+
+    // It hears no canceller; once it is in the list its event may resume it.
+    wait_outcome wait_deaf(bool has_deadline) {
+        is_resumed = false;
+        is_published = true;
+        state.begin_deaf(has_deadline);
+        was_there = !publish();
+        if (was_there) {
+            check(state.end_ready(closed), "claimed, and it is in no list");
+        } else {
+            armed = has_deadline;
+            wait_until("being resumed", [this] { return is_resumed; });
+        }
+        const wait_outcome outcome = state.outcome();
+        check(was_there || outcome == resumed_by, "resumed by another than the word says");
+        if (got_event(outcome)) ++received;
+        withdraw();
+        return outcome;
+    }
+
+    wait_outcome wait(place where) {
+        const wait_outcome outcome = where == place::pool ? wait_in_pool() : wait_in_loop();
+        if (got_event(outcome)) ++received;
+        withdraw();
+        return outcome;
+    }
+
+    static bool got_event(wait_outcome outcome) {
+        return outcome == wait_outcome::event || outcome == wait_outcome::ready;
+    }
+
+    bool publish() {
+        const std::lock_guard guard(list);
+        if (events != 0) {
+            --events;
+            return false;
+        }
+        listed = true;
+        return true;
+    }
+
+    void withdraw() {
+        {
+            const std::lock_guard guard(list);
+            listed = false;
+        }
+        const std::lock_guard guard(timer);
+        armed = false;
+    }
+
+    wait_outcome ended() {
+        const wait_outcome outcome = state.outcome();
+        check(outcome == (was_there ? wait_outcome::ready : resumed_by),
+              "resumed by another than the word says");
+        return outcome;
+    }
+    wait_outcome check_outcome(wait_outcome outcome) {
+        check(!is_resumed, "went on by itself, and was resumed");
+        return outcome;
+    }
+
+    void at_end() override { check(signals == events + received, "an event is lost"); }
+
+    // --- the sources
+
+    void resume(wait_outcome outcome) {
+        check(is_published, "resumed before it was published");
+        check(!is_resumed, "resumed twice");
+        is_resumed = true;
+        resumed_by = outcome;
+    }
+
+    void signal() {
+        ++signals;
+        bool won = false;
+        {
+            const std::lock_guard guard(list);
+            if (listed) {
+                listed = false;
+                won = state.claim(wait_outcome::event, closed);
+            }
+            if (!won) ++events;  // it stays for the next wait
+        }
+        if (won) resume(wait_outcome::event);
+    }
+
+    void expire() {
+        wait_until("an armed timer", [this] { return armed || is_over; });
+        const std::lock_guard guard(timer);
+        if (!std::exchange(armed, false)) return;
+        if (state.claim(wait_outcome::timed_out, closed)) resume(wait_outcome::timed_out);
+    }
+
+    void cancel() {
+        {
+            const std::lock_guard guard(block);
+            reason = true;
+            set_flag();
+        }
+        const bool won = state.cancel(
+            closed, [this] { return flag.load() != 0; }, [this] { return std::lock_guard(block); });
+        if (won) resume(wait_outcome::cancelled);
+    }
+
+    void set_flag() {
+        if (reason && !shielded)
+            flag.fetch_or(1);
+        else
+            flag.fetch_and(0);
+    }
+    void shield(bool on) {
+        const std::lock_guard guard(block);
+        shielded = on;
+        set_flag();
+    }
+};
+
+// One wait, and one of each source: any of them may win.
+template <class State, place Where>
+struct all_sources : waiting<State> {
+    void act(unsigned actor) override {
+        switch (actor) {
+            case 0:
+                static_cast<void>(this->wait(Where));
+                this->is_over = true;
+                break;
+            case 1:
+                this->signal();
+                break;
+            case 2:
+                this->cancel();
+                break;
+            default:
+                this->expire();
+                break;
+        }
+    }
+};
+
+// Two waits and one event: so the canceller must end one of them, and every wait after that. On a
+// loop one that finds its event there ends by it even so, while the canceller is at work.
+template <class State, place Where>
+struct cancelled_in_the_end : waiting<State> {
+    void act(unsigned actor) override {
+        if (actor == 1) return this->cancel();
+        if (actor == 2) return this->signal();
+        const wait_outcome first = this->wait(Where);
+        const wait_outcome second = this->wait(Where);
+        check(first == wait_outcome::cancelled || second == wait_outcome::cancelled,
+              "two waits, one event, and no wait was cancelled");
+        check(first != wait_outcome::cancelled || second == wait_outcome::cancelled ||
+                  (Where == place::loop && this->was_there),
+              "cancelled, and the next wait was not");
+    }
+};
+
+// A wait behind a shield ends by its event alone, the one after it is cancelled.
+template <class State, place Where>
+struct shielded_once : waiting<State> {
+    void act(unsigned actor) override {
+        if (actor == 1) return this->cancel();
+        if (actor == 2) return this->signal();
+        this->shield(true);
+        check(this->got_event(this->wait(Where)), "cancelled behind a shield");
+        this->shield(false);
+        check(this->wait(Where) == wait_outcome::cancelled, "ended by what did not happen");
+    }
+};
+
+// Two waits, one event, and a timer that may fire twice.
+template <class State, place Where>
+struct two_timeouts : waiting<State> {
+    void act(unsigned actor) override {
+        if (actor == 1) return this->signal();
+        if (actor == 2) {
+            while (!this->is_over) this->expire();
+            return;
+        }
+        check(this->wait(Where) != wait_outcome::cancelled, "cancelled by nobody");
+        check(this->wait(Where) != wait_outcome::cancelled, "cancelled by nobody");
+        this->is_over = true;
+    }
+};
+
+// Two waits that ignore cancellation; events for both, and a timer for the first.
+template <class State>
+struct deaf : waiting<State> {
+    void act(unsigned actor) override {
+        if (actor == 1) {
+            this->signal();
+            return this->signal();
+        }
+        if (actor == 2) return this->cancel();
+        if (actor == 3) return this->expire();
+        check(this->wait_deaf(true) != wait_outcome::cancelled, "cancelled, though it is deaf");
+        this->is_over = true;
+        check(this->got_event(this->wait_deaf(false)), "not ended by its event");
+    }
+};
+
+// --- mutants
+
+// Says that it waits before it is published, as on a loop.
+struct without_preparing : model_state {
+    template <class IsCancelled, class Publish>
+    bool begin_and_publish(IsCancelled is_cancelled, Publish publish) {
+        model_atomic<bool> open{false};
+        if (!begin(open, is_cancelled)) return false;
+        return publish() || !claim(wait_outcome::event, open);
+    }
+};
+
+struct looks_before_it_says_so : model_state {
+    template <class IsCancelled, class Publish>
+    bool begin_and_publish(IsCancelled is_cancelled, Publish publish) {
+        const bool cancelled = is_cancelled();
+        return model_state::begin_and_publish([cancelled] { return cancelled; }, publish);
+    }
+    template <class IsCancelled>
+    bool begin(const model_atomic<bool>& open, IsCancelled is_cancelled) {
+        const bool cancelled = is_cancelled();
+        return model_state::begin(open, [cancelled] { return cancelled; });
+    }
+};
+
+// Comes once: if it is being published, that was it.
+struct cancels_once : model_state {
+    template <class IsCancelled, class Guard>
+    bool cancel(const model_atomic<bool>& open, IsCancelled is_cancelled, Guard guard) {
+        const auto lock = guard();
+        return is_cancelled() && claim(wait_outcome::cancelled, open);
+    }
+};
+
+struct cancels_without_lock : model_state {
+    template <class IsCancelled, class Guard>
+    bool cancel(const model_atomic<bool>& open, IsCancelled is_cancelled, Guard) {
+        static_cast<void>(when_published());
+        return is_cancelled() && claim(wait_outcome::cancelled, open);
+    }
+};
+
+struct cancels_the_deaf : model_state {
+    template <class IsCancelled, class Guard>
+    bool cancel(const model_atomic<bool>&, IsCancelled, Guard) {
+        std::uint32_t seen = when_published();
+        const std::uint32_t now = seen & state_mask;
+        if (now != waiting && now != waiting_deaf) return false;
+        const std::uint32_t won = seen - now + static_cast<std::uint32_t>(wait_outcome::cancelled);
+        return word_.compare_exchange_strong(seen, won);
+    }
+};
+
+struct claims_in_two_steps : model_state {
+    bool claim(wait_outcome outcome, const model_atomic<bool>&) {
+        const std::uint32_t seen = when_published();
+        if ((seen & state_mask) != waiting) return false;
+        word_.store((seen & ~state_mask) | static_cast<std::uint32_t>(outcome));
+        return true;
+    }
+};
+
+// The event that publish has taken is forgotten if a canceller was first.
+struct forgets_what_it_took : model_state {
+    bool end_ready(const model_atomic<bool>& open) { return claim(wait_outcome::event, open); }
+};
+
+}  // namespace
+
+WEFT_TEST("wait_state model: one of event, timeout and cancel wins (pool)") {
+    expect_holds<all_sources<model_state, place::pool>>({.actors = 3, .preemptions = 3});
+    expect_holds<all_sources<model_state, place::pool>>({.actors = 4, .preemptions = 2});
+}
+
+WEFT_TEST("wait_state model: one of event, timeout and cancel wins (loop)") {
+    expect_holds<all_sources<model_state, place::loop>>({.actors = 3, .preemptions = 3});
+    expect_holds<all_sources<model_state, place::loop>>({.actors = 4, .preemptions = 2});
+}
+
+WEFT_TEST("wait_state model: a cancel is never lost") {
+    expect_holds<cancelled_in_the_end<model_state, place::pool>>({.actors = 3, .preemptions = 3});
+    expect_holds<cancelled_in_the_end<model_state, place::loop>>({.actors = 3, .preemptions = 3});
+}
+
+WEFT_TEST("wait_state model: a shield holds against a canceller at work") {
+    expect_holds<shielded_once<model_state, place::pool>>({.actors = 3, .preemptions = 3});
+    expect_holds<shielded_once<model_state, place::loop>>({.actors = 3, .preemptions = 3});
+}
+
+WEFT_TEST("wait_state model: a timer ends the wait that it was armed for, and no other") {
+    expect_holds<two_timeouts<model_state, place::pool>>({.actors = 3, .preemptions = 3});
+    expect_holds<two_timeouts<model_state, place::loop>>({.actors = 3, .preemptions = 3});
+}
+
+WEFT_TEST("wait_state model: waits that ignore cancellation") {
+    expect_holds<deaf<model_state>>({.actors = 3, .preemptions = 3});
+    expect_holds<deaf<model_state>>({.actors = 4, .preemptions = 2});
+}
+
+WEFT_TEST("wait_state model: mutants are caught") {
+    const limits three{.actors = 3, .preemptions = 2};
+    expect_caught<all_sources<without_preparing, place::pool>>(three, "before it was published");
+    expect_caught<cancelled_in_the_end<looks_before_it_says_so, place::pool>>(three, "deadlock");
+    expect_caught<cancelled_in_the_end<looks_before_it_says_so, place::loop>>(three, "deadlock");
+    expect_caught<cancelled_in_the_end<cancels_once, place::pool>>(three, "deadlock");
+    expect_caught<shielded_once<cancels_without_lock, place::pool>>(three, "behind a shield");
+    expect_caught<all_sources<claims_in_two_steps, place::pool>>(three, "resumed twice");
+    expect_caught<deaf<cancels_the_deaf>>(three, "cancelled, though it is deaf");
+    expect_caught<all_sources<forgets_what_it_took, place::loop>>(three, "resumed by another");
+}
