@@ -149,7 +149,12 @@ std::ptrdiff_t pool_core::alive() const noexcept {
     return sum + outside_work.load(std::memory_order_seq_cst);
 }
 
-bool pool_core::is_quiet() const noexcept { return parked.all_parked() && alive() == 0; }
+// Nobody may have run between the first figure that was read and the last.
+bool pool_core::is_quiet() const noexcept {
+    const std::uint64_t before = times_parked.load(std::memory_order_seq_cst);
+    if (!parked.all_parked() || alive() != 0) return false;
+    return parked.all_parked() && times_parked.load(std::memory_order_seq_cst) == before;
+}
 
 void pool_core::tell_if_quiet() noexcept {
     if (!somebody_waits_.load(std::memory_order_seq_cst) || !is_quiet()) return;
@@ -226,6 +231,7 @@ void pool::drain() {
 
 stuck_report pool::shutdown(std::chrono::nanoseconds limit) {
     refuse_inside("shutdown");
+    stopping_.store(true, std::memory_order_seq_cst);
     if (detail::residents* const all = residents_.load(std::memory_order_acquire)) all->stop_all();
     if (core_->wait_until_quiet(limit)) return {};
     stuck_report report;
@@ -273,7 +279,7 @@ void pool::defer(runnable* r) {
     if (here->shared == nullptr || r->bound_to != 0 || core_->options.force_migrate)
         here->wake(r);
     else
-        here->put_in_slot(r);
+        here->put_in_slot(r);  // one that it displaces was told of already
 }
 
 runnable* pool::next() noexcept { return core_->worker_here()->look_around(); }

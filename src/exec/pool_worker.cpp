@@ -73,8 +73,8 @@ void pool_worker::work() noexcept {
 void pool_worker::run_chain(runnable* r) noexcept {
     while ((r = r->run()) != nullptr) {
         if (!count_transfer()) {  // a chain of transfers without end: others come first now
-            receive(r);
-            return;
+            receive(r, std::memory_order_seq_cst);
+            return core.notify();
         }
     }
 }
@@ -150,11 +150,21 @@ void pool_worker::receive(runnable* r, std::memory_order order) noexcept {
 // --- the queues of a worker among others
 
 runnable* pool_worker::take_from_queues() noexcept {
+    took_bound = false;
     if (slot.load(std::memory_order_relaxed) != nullptr)
-        if (runnable* const r = slot.exchange(nullptr, std::memory_order_acquire)) return r;
-    if (!ready.empty() && (ticks.load(std::memory_order_relaxed) & 1) != 0) return ready.pop();
+        if (runnable* const r = slot.exchange(nullptr, std::memory_order_acquire)) {
+            slot_changes.add(1);
+            return r;
+        }
+    if (!ready.empty() && (turn_of_bound_ = !turn_of_bound_)) {
+        took_bound = true;
+        return ready.pop();
+    }
     runnable* const r = ring.pop();
-    if (r == nullptr) return ready.pop();
+    if (r == nullptr) {
+        took_bound = true;
+        return ready.pop();
+    }
     if (runnable* const ahead = ring.peek(fetched_ahead)) __builtin_prefetch(ahead, 1);
     return r;
 }
@@ -166,6 +176,7 @@ void pool_worker::put_in_slot(runnable* r) noexcept {
         return put_in_ring(r, std::memory_order_seq_cst);
     }
     --slot_left;
+    slot_changes.add(1);  // before: whoever sees r there sees this, too
     if (runnable* const displaced = slot.exchange(r, std::memory_order_seq_cst))
         put_in_ring(displaced, std::memory_order_seq_cst);
 }
@@ -226,6 +237,7 @@ void worker::wake_shared(runnable* r) noexcept {
 void worker::requeue_shared(runnable* r) noexcept {
     pool_worker& me = *shared;
     if (r->bound_to != 0 || me.core.options.force_migrate) return me.post(r);
+    if (me.took_bound) return me.post(r);  // what runs next cannot be taken: others are told
     // With many elsewhere it goes behind those, not only behind the ones of this worker.
     if (me.ring.size() > 3 * enough && !me.core.overflow.empty()) [[unlikely]]
         me.core.overflow.push(r);
@@ -250,6 +262,7 @@ runnable* pool_worker::find() noexcept {
         }
         if (core.stop.load(std::memory_order_seq_cst)) return nullptr;
         if (attachment != nullptr) attachment->idle();
+        if (front != nullptr || !ready.empty()) continue;  // it let somebody try again
         sleep(searching);
         searching = true;  // however it was woken
     }
@@ -302,11 +315,12 @@ runnable* pool_worker::steal_from(pool_worker& victim, std::uint32_t least) noex
 // that does not get to it: the same dispatch seen at both ends of the grace.
 bool pool_worker::slot_is_stuck(pool_worker& victim) noexcept {
     if (victim.slot.load(std::memory_order_seq_cst) == nullptr) return false;
-    const std::uint64_t seen = victim.dispatches();
+    const std::uint64_t seen = victim.slot_changes.get();
     const auto until = now() + grace;
     do {
         pause();
-        if (victim.dispatches() != seen || victim.slot.load(std::memory_order_relaxed) == nullptr)
+        if (victim.slot_changes.get() != seen ||
+            victim.slot.load(std::memory_order_relaxed) == nullptr)
             return false;
     } while (now() < until);
     runnable* const r = victim.slot.exchange(nullptr, std::memory_order_acquire);
@@ -339,6 +353,7 @@ bool pool_worker::is_help_needed() noexcept {
 // --- sleeping
 
 void pool_worker::sleep(bool was_searching) noexcept {
+    core.times_parked.fetch_add(1, std::memory_order_seq_cst);
     core.parked.park(index, was_searching);
     // False: something came for this worker.
     const bool asleep = mail.fall_asleep();

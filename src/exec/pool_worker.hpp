@@ -78,8 +78,9 @@ struct alignas(64) pool_worker final : worker {
     const unsigned index;
     timer_queue own_timers;
     seeded_random random;
-    counter<std::ptrdiff_t> work_count;  // what was added here, less what ended here
-    counter<std::uint64_t> dispatched;   // up to the last look around
+    counter<std::ptrdiff_t> work_count;   // what was added here, less what ended here
+    counter<std::uint64_t> dispatched;    // up to the last look around
+    counter<std::uint64_t> slot_changes;  // times that the slot was emptied or filled by its owner
     counter<std::uint64_t> steals;
     counter<std::uint64_t> stolen;
     counter<std::uint64_t> parks;
@@ -95,6 +96,8 @@ struct alignas(64) pool_worker final : worker {
     alignas(64) std::atomic<runnable*> slot = nullptr;
     alignas(64) inbox mail;  // for those that may run nowhere else
     steal_queue<runnable, 1024> ring;
+
+    bool took_bound = false;  // what was taken last may run nowhere else
 
     // worker's own
     [[nodiscard]] runnable* take_from_queues() noexcept;
@@ -118,6 +121,7 @@ private:
     void receive(runnable* r, std::memory_order order = std::memory_order_release) noexcept;
 
     unsigned looks_ = 0;
+    bool turn_of_bound_ = false;
     std::array<runnable*, 1024> loot_;
 };
 
@@ -171,6 +175,7 @@ public:
     shared_random outside_random;
     std::atomic<bool> stop = false;
     std::atomic<std::ptrdiff_t> outside_work = 0;
+    std::atomic<std::uint64_t> times_parked = 0;  // of all workers
     std::atomic<int> outsiders = 0;  // other threads that are inside post() or add_work()
 
 private:

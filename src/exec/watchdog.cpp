@@ -95,8 +95,8 @@ void install_once() {
 void ask(pthread_t thread, stall_report& into) {
     question& q = the_question();
     const std::lock_guard lock(q.mutex);
-    const std::uint32_t number = (q.word.load(std::memory_order_relaxed) & ~std::uint32_t{3}) + 4;
-    if (number == 0) return;  // once in a thousand million
+    const std::uint32_t last = q.word.load(std::memory_order_relaxed) & ~std::uint32_t{3};
+    const std::uint32_t number = last + 4 != 0 ? last + 4 : 4;
     q.word.store(number + question::asked, std::memory_order_release);
     sigval value{};
     value.sival_ptr = reinterpret_cast<void*>(static_cast<std::uintptr_t>(number));

@@ -149,12 +149,14 @@ bool prepare(fiber_worker& worker, fiber_block& block) noexcept {
         bind_if_it_stays(worker, block);
         block.runnable::kind |= started_bit;
         return true;
+    } catch (const std::logic_error&) {  // what it was told makes no sense, and never will
+        block.home->unhandled(std::current_exception(), block);
     } catch (...) {
         if (fiber_list::of(*block.home).hungry.wait(block)) return false;
         block.home->unhandled(std::current_exception(), block);
-        end_unstarted(worker, block);
-        return false;
     }
+    end_unstarted(worker, block);
+    return false;
 }
 
 // --- the body
@@ -316,6 +318,7 @@ runnable* fiber_block::run() noexcept {
             return nullptr;
         }
         if (thread.fibers == nullptr) [[unlikely]] {
+            if (!thread.overflow_ready) prepare_thread_for_overflow();
             if (w->attachment == nullptr) w->attachment = std::make_unique<fiber_attachment>(*w);
             thread.fibers = &static_cast<fiber_attachment&>(*w->attachment).side;
         }

@@ -101,7 +101,7 @@ void fiber_list::stop_all() noexcept {
     std::vector<fiber_handle> asked;
     {
         const std::lock_guard lock(mutex_);
-        stopping_.store(true, std::memory_order_relaxed);
+        home_.stopping_.store(true, std::memory_order_seq_cst);
         for (fiber_block* block = first_; block != nullptr; block = block->listed_next)
             asked.emplace_back(*block);
     }

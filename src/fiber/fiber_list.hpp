@@ -32,7 +32,7 @@ public:
     void describe(const std::function<void(std::string_view)>& line) const override;
     /// Whether those that start now are cancelled from the beginning.
     [[nodiscard]] bool stopping() const noexcept {
-        return stopping_.load(std::memory_order_relaxed);
+        return home_.stopping_.load(std::memory_order_acquire);
     }
 
     hunger hungry;
@@ -44,7 +44,6 @@ private:
     executor& home_;
     mutable std::mutex mutex_;
     fiber_block* first_ = nullptr;
-    std::atomic<bool> stopping_ = false;
     // Among all lists; guarded by the registry's mutex.
     fiber_list* next_list_ = nullptr;
     fiber_list* previous_list_ = nullptr;

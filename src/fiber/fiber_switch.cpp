@@ -36,7 +36,10 @@ namespace {
 // --- arriving
 
 // A guest's worker has no queue that anybody would look at again.
+// Where others take from the queues it goes to the slot: they must see it while this worker runs
+// something else.
 void run_first(fiber_worker& worker, runnable* r) noexcept {
+    if (worker.exec.shared != nullptr && r->bound_to == 0) return worker.exec.wake(r);
     if (worker.attachment != nullptr && (r->bound_to == 0 || r->bound_to == worker.exec.number))
         worker.exec.put_first(r);
     else

@@ -39,6 +39,7 @@ struct fiber_worker {
 
     /// A stack was taken (1) or given back (-1).
     void count_stack(std::ptrdiff_t change) noexcept {
+        if (change < 0) gave_back = true;
         stacks_out.store(stacks_out.load(std::memory_order_relaxed) + change,
                          std::memory_order_relaxed);
     }
@@ -56,6 +57,7 @@ struct fiber_worker {
     fiber_attachment* attachment;  // nullptr: of an executor that has no workers
     // Stacks lent to fibers here, less those given back here. Written by the worker alone.
     std::atomic<std::ptrdiff_t> stacks_out = 0;
+    bool gave_back = false;  // a stack, since the worker was idle last
     std::uint32_t colours = 0;
     std::uint32_t due_countdown = 64;
     time_point slice_began{};

@@ -69,6 +69,8 @@ public:
 
     // For the fiber part: whom it keeps here (worker.hpp). Owned.
     std::atomic<detail::residents*> residents_ = nullptr;
+    // Those who live here were asked to stop, and whoever comes is, too.
+    std::atomic<bool> stopping_ = false;
 
 protected:
     executor() noexcept;

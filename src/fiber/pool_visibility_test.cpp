@@ -1,0 +1,163 @@
+// pool_visibility_test.cpp - what is ready is run by somebody, however long a worker is held, and
+// whoever waits for the end of everything waits long enough.
+//
+// In each, one fiber holds its worker until another has run: the thread itself, without letting
+// go. If the other is where nobody looks, the test does not end.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <atomic>
+#include <latch>
+#include <mutex>
+#include <new>
+#include <thread>
+
+#include <weft/base/errc.hpp>
+#include <weft/exec/pool.hpp>
+#include <weft/stack/stack_depot.hpp>
+
+#include "pools.hpp"
+
+using namespace weft;
+using namespace std::chrono_literals;
+
+namespace {
+
+void hold_until(const std::atomic<bool>& flag) {
+    while (!flag) std::this_thread::yield();
+}
+
+// As many stacks as one.
+class one_stack final : public stack_source {
+public:
+    [[nodiscard]] stack take(std::size_t size) override {
+        const std::lock_guard lock(mutex_);
+        if (out_) throw std::bad_alloc();
+        const stack taken = shared_stacks().take(size);
+        out_ = true;
+        return taken;
+    }
+    void give_back(stack taken) noexcept override {
+        const std::lock_guard lock(mutex_);
+        out_ = false;
+        shared_stacks().give_back(taken);
+    }
+
+private:
+    std::mutex mutex_;
+    bool out_ = false;
+};
+
+}  // namespace
+
+WEFT_TEST("pool: one that was started is seen when its starter's wait ends at once") {
+    pool p({.workers = 2});
+    std::atomic<bool> ran = false;
+    go(p, [&] {
+        go(p, [&] { ran = true; });
+        static constexpr wait_reason reason{"waits for what is there"};
+        wait(reason, no_deadline, [](waiter&) noexcept { return false; });
+        hold_until(ran);
+    });
+    p.drain();
+    CHECK(ran);
+}
+
+WEFT_TEST("pool: one that yields to a bound one is seen while that holds the worker") {
+    pool p({.workers = 2});
+    std::atomic<bool> went_on = false;
+    std::atomic<bool> started = false;
+    for (const unsigned worker : {0U, 1U})  // it is on one of the two
+        go(p, {.worker = worker}, [&] {
+            started = true;
+            if (worker == 0) hold_until(went_on);
+        });
+    go(p, [&] {
+        while (!started) yield();
+        yield();
+        went_on = true;
+    });
+    p.drain();
+    CHECK(went_on);
+}
+
+WEFT_TEST("pool: two sleepers that are due at once run beside each other") {
+    pool p({.workers = 2});
+    std::atomic<int> awake = 0;
+    std::atomic<bool> both = false;
+    const time_point when = p.clock().now() + 2ms;
+    for (int i = 0; i < 2; ++i)
+        go(p, [&] {
+            static_cast<void>(sleep_until(when));
+            if (++awake == 2) both = true;
+            hold_until(both);
+        });
+    p.drain();
+    CHECK(both);
+}
+
+WEFT_TEST("pool: one that found no stack and is bound to its worker runs when there is one") {
+    one_stack stacks;
+    pool p({.workers = 2});
+    for (int round = 0; round < 20; ++round) {
+        std::latch held(1);
+        std::atomic<bool> go_on = false;
+        std::atomic<int> ran = 0;
+        go(p, {.stacks = &stacks, .worker = 1}, [&] {
+            held.count_down();
+            hold_until(go_on);
+            ++ran;
+        });
+        held.wait();
+        go(p, {.stacks = &stacks, .worker = 0}, [&] { ++ran; });
+        while (p.counters(0).parks < 1) std::this_thread::yield();
+        go_on = true;
+        p.drain();
+        CHECK(ran == 2);
+    }
+}
+
+WEFT_TEST("pool: nobody tries over and over while there is no stack") {
+    one_stack stacks;
+    pool p({.workers = 2});
+    std::atomic<bool> ran = false;
+    fiber holder(p, {.stacks = &stacks}, [] { static_cast<void>(park()); });
+    go(p, {.stacks = &stacks}, [&] { ran = true; });
+    const auto dispatches = [&] { return p.counters(0).dispatches + p.counters(1).dispatches; };
+    while (dispatches() < 2) std::this_thread::yield();
+    std::this_thread::sleep_for(20ms);  // what must not happen in this time is what is tested
+    CHECK(dispatches() < 10);
+    unpark(holder.handle());
+    holder.join();
+    p.drain();
+    CHECK(ran);
+}
+
+WEFT_TEST("pool: after shutdown go from outside fails, also if there never was a fiber") {
+    pool p({.workers = 2});
+    CHECK(!p.shutdown(10s));
+    try {
+        go(p, [] {});
+        CHECK(false);
+    } catch (const std::system_error& refused) { CHECK(refused.code() == errc::shutdown); }
+}
+
+WEFT_TEST("pool: stress: drain does not return while somebody is alive") {
+    const long rounds = weft_test::stress_count(200'000);
+    pool p({.workers = 2});
+    for (long round = 0; round < rounds; ++round) {
+        std::atomic<int> ended = 0;
+        fiber first(p, [&] {
+            static_cast<void>(park());
+            go(p, [&] {
+                yield();
+                ++ended;
+            });
+            yield();
+            ++ended;
+        });
+        unpark(first.handle());
+        first.detach();
+        p.drain();
+        REQUIRE(ended == 2);
+    }
+}
