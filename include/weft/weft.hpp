@@ -41,6 +41,7 @@
 #include <weft/stack/watermark.hpp>
 #include <weft/sync/barrier.hpp>
 #include <weft/sync/condition_variable.hpp>
+#include <weft/sync/debug.hpp>
 #include <weft/sync/event.hpp>
 #include <weft/sync/fair_mutex.hpp>
 #include <weft/sync/latch.hpp>

@@ -12,6 +12,7 @@
 
 #include "fiber/fiber_extras.hpp"
 #include "fiber/fiber_worker.hpp"
+#include "fiber/wait_graph.hpp"
 
 namespace weft::inline v0 {
 
@@ -22,7 +23,10 @@ namespace {
 constexpr wait_reason joins{"joins a fiber"};
 constexpr wait_reason joins_at_end{"joins a fiber in its destructor", false};
 
+const void* joined(const void* block) noexcept { return block; }
+
 wait_outcome wait_for_end(fiber_block& block, const wait_reason& reason) {
+    const detail::waits_for edge("joins fiber", &block, &joined, reason.cancellable);
     const wait_outcome outcome = wait(reason, no_deadline, [&block](waiter& me) noexcept {
         const detail::block_lock lock(block);
         if (block.finished) return false;

@@ -31,6 +31,7 @@ struct fiber_extras {
         bool waits = false;            // a wait_request, else a suspend_request
     } leaving;                         // while its hooks are called
     const char* no_suspend = nullptr;  // the innermost scope's name
+    unsigned no_suspend_depth = 0;
     struct local {
         const void* key;
         void* value;

@@ -8,22 +8,51 @@
 
 namespace weft::inline v0 {
 
-no_suspend::no_suspend(const char* scope_name) {
+namespace {
+
+detail::fiber_block* running() noexcept {
     detail::fiber_worker* const worker = detail::fiber_worker::here();
-    active_ = worker != nullptr && worker->current != nullptr;
-    if (!active_) return;
-    detail::fiber_block& me = *worker->current;
-    outer_ = std::exchange(detail::extras_of(me).no_suspend, scope_name);
+    return worker != nullptr ? worker->current : nullptr;
+}
+
+void enter(detail::fiber_block& me, const char* name) {
+    detail::fiber_extras& extras = detail::extras_of(me);
+    extras.no_suspend = name;
+    ++extras.no_suspend_depth;
     me.attention.fetch_or(detail::no_suspend_bit, std::memory_order_relaxed);
 }
 
-no_suspend::~no_suspend() {
-    if (!active_) return;
-    detail::fiber_block& me = *detail::fiber_worker::here()->current;
-    me.extras->no_suspend = outer_;
-    if (outer_ == nullptr)
+void leave(detail::fiber_block& me, const char* outer) noexcept {
+    me.extras->no_suspend = outer;
+    if (--me.extras->no_suspend_depth == 0)
         me.attention.fetch_and(static_cast<std::uint8_t>(~detail::no_suspend_bit),
                                std::memory_order_relaxed);
 }
 
+}  // namespace
+
+no_suspend::no_suspend(const char* scope_name) {
+    detail::fiber_block* const me = running();
+    active_ = me != nullptr;
+    if (!active_) return;
+    outer_ = detail::extras_of(*me).no_suspend;
+    enter(*me, scope_name);
+}
+
+no_suspend::~no_suspend() {
+    if (active_) leave(*running(), outer_);
+}
+
+namespace detail {
+
+void forbid_suspending(const char* name) {
+    if (fiber_block* const me = running()) enter(*me, name);
+}
+
+// Which of several is left is not known: the name of the last one entered stays.
+void allow_suspending() noexcept {
+    if (fiber_block* const me = running()) leave(*me, me->extras->no_suspend);
+}
+
+}  // namespace detail
 }  // namespace weft::inline v0

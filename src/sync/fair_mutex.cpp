@@ -8,6 +8,8 @@
 
 #include <weft/fiber/detail/swapped.hpp>
 
+#include "fiber/wait_graph.hpp"
+
 namespace weft::inline v0 {
 
 namespace {
@@ -15,7 +17,10 @@ constexpr wait_reason waits{"waits for a fair_mutex", false};
 constexpr wait_reason waits_for_a_time{"waits for a fair_mutex, with a deadline"};
 }  // namespace
 
-void fair_mutex::lock_slowly() { static_cast<void>(acquire(waits, no_deadline)); }
+void fair_mutex::lock_slowly() {
+    const detail::waits_for edge("waits for fair_mutex", this, &holder_of, false);
+    static_cast<void>(acquire(waits, no_deadline));
+}
 
 bool fair_mutex::try_lock_until(time_point deadline) {
     owner_.refuse_again("fair_mutex: locked again by the fiber or thread that holds it");

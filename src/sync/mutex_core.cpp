@@ -34,6 +34,7 @@
 #include <weft/fiber/suspend.hpp>
 #include <weft/fiber/this_fiber.hpp>
 
+#include "fiber/wait_graph.hpp"
 #include "sync/spinning.hpp"
 
 namespace weft::inline v0::detail {
@@ -60,18 +61,21 @@ bool mutex_core::take(std::uint32_t without) noexcept {
     return false;
 }
 
-void mutex_core::lock_slowly() { static_cast<void>(acquire(waits, no_deadline)); }
+void mutex_core::lock_slowly() {
+    if (spin()) return;
+    const waits_for edge("waits for mutex", this, &holder_of, false);
+    static_cast<void>(acquire(waits, no_deadline));
+}
 
 bool mutex_core::try_lock_until(time_point deadline) {
     owner_.refuse_again("mutex: locked again by the fiber or thread that holds it");
-    if (!take(0) && !acquire(waits_for_a_time, deadline)) return false;
+    if (!take(0) && !spin() && !acquire(waits_for_a_time, deadline)) return false;
     owner_.take();
     return true;
 }
 
 bool mutex_core::acquire(const wait_reason& reason, time_point deadline) {
     refuse_on_shared_stack(this, "mutex: lies in the stack of a swapped fiber");
-    if (spin()) return true;
     const time_point began = now_for_sleep();
     for (bool was_woken = false;; was_woken = true) {
         if (take(was_woken ? woken : 0)) return true;

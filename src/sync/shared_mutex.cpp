@@ -14,6 +14,8 @@
 
 #include <weft/fiber/detail/swapped.hpp>
 
+#include "fiber/wait_graph.hpp"
+
 namespace weft::inline v0::detail {
 
 namespace {
@@ -21,12 +23,16 @@ constexpr wait_reason writes{"waits for a shared_mutex, to write", false};
 constexpr wait_reason reads{"waits for a shared_mutex, to read", false};
 constexpr wait_reason writes_for_a_time{"waits for a shared_mutex, to write, with a deadline"};
 constexpr wait_reason reads_for_a_time{"waits for a shared_mutex, to read, with a deadline"};
+constexpr const char* again = "shared_mutex: locked again by the fiber or thread that holds it";
+constexpr const char* reads_own = "shared_mutex: locked to read by the fiber or thread that writes";
 constexpr const char* swapped = "shared_mutex: lies in the stack of a swapped fiber";
 }  // namespace
 
 // --- writers
 
 void shared_mutex_core::lock_slowly() {
+    owner_.refuse_again(again);
+    const waits_for edge("waits to write under shared_mutex", this, &holder_of, false);
     static_cast<void>(acquire(writes, no_deadline));
     owner_.take();
 }
@@ -38,7 +44,7 @@ bool shared_mutex_core::try_lock_until(time_point deadline) {
 }
 
 bool shared_mutex_core::acquire(const wait_reason& reason, time_point deadline) {
-    owner_.refuse_again("shared_mutex: locked again by the fiber or thread that holds it");
+    owner_.refuse_again(again);
     refuse_on_shared_stack(this, swapped);
     const wait_outcome outcome = wait(
         reason, deadline,
@@ -79,6 +85,8 @@ void shared_mutex_core::withdraw_writer(waiter& me) noexcept {
 // --- readers
 
 void shared_mutex_core::lock_shared_slowly() {
+    owner_.refuse_again(reads_own);
+    const waits_for edge("waits to read under shared_mutex", this, &holder_of, false);
     static_cast<void>(acquire_shared(reads, no_deadline));
 }
 
@@ -87,7 +95,7 @@ bool shared_mutex_core::try_lock_shared_until(time_point deadline) {
 }
 
 bool shared_mutex_core::acquire_shared(const wait_reason& reason, time_point deadline) {
-    owner_.refuse_again("shared_mutex: locked to read by the fiber or thread that writes");
+    owner_.refuse_again(reads_own);
     refuse_on_shared_stack(this, swapped);
     const wait_outcome outcome = wait(
         reason, deadline,

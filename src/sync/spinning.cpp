@@ -1,4 +1,4 @@
-// spinning.cpp - see spinning.hpp; and who holds a lock.
+// spinning.cpp - see spinning.hpp.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "sync/spinning.hpp"
@@ -6,8 +6,6 @@
 #include <sched.h>
 
 #include <thread>
-
-#include <weft/sync/detail/lock_owner.hpp>
 
 #include "fiber/fiber_worker.hpp"
 
@@ -19,12 +17,6 @@ bool spinning_may_help() noexcept {
     static const bool several = std::thread::hardware_concurrency() > 1;
     const fiber_worker* const worker = fiber_worker::here();
     return several && (worker == nullptr || worker->current == nullptr || !worker->exec.local);
-}
-
-const void* running_owner() noexcept {
-    const fiber_worker* const worker = fiber_worker::here();
-    if (worker != nullptr && worker->current != nullptr) return worker->current;
-    return &this_thread_block();
 }
 
 }  // namespace weft::inline v0::detail

@@ -23,4 +23,10 @@ private:
     bool active_;
 };
 
+namespace detail {
+/// The same for stretches that may overlap. From: any fiber; elsewhere they do nothing.
+void forbid_suspending(const char* name);
+void allow_suspending() noexcept;
+}  // namespace detail
+
 }  // namespace weft::inline v0

@@ -66,6 +66,10 @@ private:
             if (word_.change(free, detail::wait_word::unit, std::memory_order_acquire)) return true;
         return false;
     }
+    /// For waits_for.
+    [[nodiscard]] static const void* holder_of(const void* lock) noexcept {
+        return static_cast<const fair_mutex*>(lock)->owner_.get();
+    }
     void lock_slowly();
     [[nodiscard]] bool acquire(const wait_reason& reason, time_point deadline);
     void hand_over() noexcept;

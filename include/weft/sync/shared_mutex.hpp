@@ -71,6 +71,10 @@ private:
     static constexpr std::uint64_t writer = 1;
     static constexpr std::uint64_t reader = 2;
 
+    /// For waits_for.
+    [[nodiscard]] static const void* holder_of(const void* lock) noexcept {
+        return static_cast<const shared_mutex_core*>(lock)->owner_.get();
+    }
     void lock_slowly();
     void lock_shared_slowly();
     [[nodiscard]] bool acquire(const wait_reason& reason, time_point deadline);

@@ -6,12 +6,9 @@
 #include <atomic>
 
 #include <weft/base/assert.hpp>
-#include <weft/base/version.hpp>
+#include <weft/fiber/detail/running_owner.hpp>
 
 namespace weft::inline v0::detail {
-
-/// Tells the running fiber, or the plain thread, from all others that exist now.
-[[nodiscard]] const void* running_owner() noexcept;
 
 #if defined(WEFT_CHECKS) && WEFT_CHECKS
 
@@ -40,6 +37,7 @@ public:
     void refuse_again(const char*) const noexcept {}
     void take() noexcept {}
     void give(const char*) noexcept {}
+    [[nodiscard]] const void* get() const noexcept { return nullptr; }
 };
 
 #endif

@@ -78,6 +78,10 @@ private:
     static constexpr std::uint32_t woken = 8;
     static constexpr std::uint32_t starving = 16;
 
+    /// For waits_for.
+    [[nodiscard]] static const void* holder_of(const void* lock) noexcept {
+        return static_cast<const mutex_core*>(lock)->owner_.get();
+    }
     [[nodiscard]] bool take(std::uint32_t without) noexcept;
     void lock_slowly();
     [[nodiscard]] bool acquire(const wait_reason& reason, time_point deadline);

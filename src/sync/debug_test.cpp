@@ -1,0 +1,120 @@
+// debug_test.cpp - the lock under which nothing may suspend, and circles of those who wait.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <weft/sync/debug.hpp>
+
+#include <mutex>
+#include <string>
+
+#include <weft/fiber/cancel.hpp>
+#include <weft/sync/fair_mutex.hpp>
+#include <weft/sync/mutex.hpp>
+
+#include "crowd.hpp"
+
+using namespace weft;
+using namespace std::chrono_literals;
+
+#if defined(WEFT_CHECKS) && WEFT_CHECKS
+
+MATRIX_TEST("debug: suspending under a no_suspend_mutex aborts and names it") {
+    debug::no_suspend_mutex<std::mutex> m("the cache");
+    debug::no_suspend_mutex<std::mutex> n("the index");
+    const auto misuse = [&] {
+        spawn([&] {
+            const std::lock_guard lock(m);
+            yield();
+        });
+        s.run();
+    };
+    EXPECT_DEATH(misuse(), "no_suspend: something inside suspends.*the cache");
+    spawn([&] {
+        m.lock();
+        CHECK(n.try_lock());
+        m.unlock();  // not in reverse order
+        n.unlock();
+        yield();
+    });
+    run();
+    const std::lock_guard in_a_thread(m);
+}
+
+MATRIX_TEST("debug: under the second of two no_suspend_mutexes it still aborts") {
+    debug::no_suspend_mutex<std::mutex> m("the cache");
+    debug::no_suspend_mutex<std::mutex> n("the index");
+    const auto misuse = [&] {
+        spawn([&] {
+            m.lock();
+            n.lock();
+            m.unlock();
+            sleep_for(1s);
+        });
+        s.run();
+    };
+    EXPECT_DEATH(misuse(), "no_suspend: something inside suspends.*the index");
+}
+
+MATRIX_TEST("debug: two mutexes locked in opposite orders are reported as a deadlock") {
+    const auto misuse = [this] {
+        mutex a;
+        fair_mutex b;
+        spawn({.name = "first"}, [&] {
+            const std::lock_guard one(a);
+            yield();
+            const std::lock_guard two(b);
+        });
+        spawn({.name = "second"}, [&] {
+            const std::lock_guard one(b);
+            yield();
+            const std::lock_guard two(a);
+        });
+        s.run();
+    };
+    EXPECT_DEATH(misuse(),
+                 "deadlock: these wait for each other\n"
+                 ".*fiber second waits for mutex .*\n"
+                 ".*fiber first waits for fair_mutex ");
+}
+
+MATRIX_TEST("debug: a fiber joined by the holder of a lock that it wants is reported") {
+    mutex m;
+    testing::internal::CaptureStderr();
+    std::string log;
+    fiber outer(s, options({.name = "outer"}), [&] {
+        const std::lock_guard lock(m);
+        fiber inner(options({.name = "inner"}), [&] {
+            const std::lock_guard mine(m);
+            log += 'i';
+        });
+        yield();
+        try {
+            inner.join();
+        } catch (const cancelled&) { log += 'c'; }
+        inner.detach();
+    });
+    run_until_blocked();
+    outer.request_stop();  // the circle can be left, so it has not aborted
+    run();
+    CHECK(log == "ci");
+    outer.detach();
+    const std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_NE(said.find("deadlock: these wait for each other"), said.npos) << said;
+    EXPECT_NE(said.find("fiber inner waits for mutex"), said.npos) << said;
+    EXPECT_NE(said.find("fiber outer joins fiber"), said.npos) << said;
+}
+
+CROWD_TEST("debug: stress, waits in one order are no circle") {
+    const long count = rounds(50'000);
+    mutex locks[4];
+    crowd(6, [&](int i) {
+        for (long j = 0; j < count; ++j) {
+            const auto first = static_cast<std::size_t>((i + j) % 3);
+            const std::lock_guard one(locks[first]);
+            if (j % 4 == 0) weft_test::yield_or_pass();
+            const std::lock_guard two(locks[first + 1]);
+            if (j % 4 == 0) weft_test::yield_or_pass();
+        }
+    });
+}
+
+#endif
