@@ -3,7 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <atomic>
 #include <cstdlib>
+#include <mutex>
 #include <new>
+#include <shared_mutex>
 
 #include <weft/weft.hpp>
 
@@ -187,4 +189,83 @@ WEFT_TEST("no allocation: a fiber started from a fiber, once the caches are warm
     });
     s.run();
     EXPECT_EQ(counted, 0);
+}
+
+namespace {
+
+// Every primitive, with somebody to wait for each time, by an event and by a deadline.
+long allocations_of_sync(stack_kind kind) {
+    manual_clock clock;
+    loop s({.external_wakes = false, .clock = &clock});
+    struct {
+        mutex m;
+        fair_mutex fair;
+        timed_mutex timed;
+        shared_mutex shared;
+        condition_variable changed;
+        binary_semaphore permit{0};
+        event happened{event_reset::automatic};
+        wait_group group;
+        barrier<> meeting{2};
+    } all;
+    bool end = false;
+    const auto turn = [&](bool first) {
+        all.m.lock();
+        yield();
+        if (first) {
+            std::unique_lock held(all.m, std::adopt_lock);
+            all.changed.wait_for(held, std::chrono::milliseconds(1));
+            all.permit.acquire();
+            all.happened.wait();
+        } else {
+            all.m.unlock();
+            all.changed.notify_one();
+            all.permit.release();
+            yield();
+            all.happened.set();
+        }
+        {
+            const std::lock_guard fair(all.fair);
+            const std::shared_lock shared(all.shared);
+            yield();
+        }
+        {
+            const std::lock_guard exclusive(all.shared);
+            if (all.timed.try_lock_for(std::chrono::milliseconds(1))) {
+                yield();
+                all.timed.unlock();
+            }
+        }
+        all.group.add();
+        all.group.done();
+        all.group.wait();
+        all.meeting.arrive_and_wait();
+    };
+    for (const bool first : {true, false})
+        go(s, {.kind = kind}, [&, first] {
+            while (!end) {
+                turn(first);
+                sleep_for(std::chrono::milliseconds(1));
+            }
+        });
+    const auto turns = [&] {
+        for (int i = 0; i < 100; ++i) {
+            s.run_until_blocked();
+            clock.advance(std::chrono::milliseconds(1));
+        }
+    };
+    turns();
+    const long counted = allocations_of(turns);
+    end = true;
+    turns();
+    EXPECT_EQ(s.alive(), 0U);
+    return counted;
+}
+
+}  // namespace
+
+WEFT_TEST("no allocation: locks, condition variables and the rest, on each kind of stack") {
+    using enum stack_kind;
+    for (const stack_kind kind : {own, ucontext, thread, swapped})
+        EXPECT_EQ(allocations_of_sync(kind), 0) << static_cast<int>(kind);
 }
