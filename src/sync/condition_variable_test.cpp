@@ -88,7 +88,7 @@ void ended_otherwise(weft_test::loop_fixture& test) {
 template <class Condition>
 void items_arrive(const crowd_fixture& test, bool with_deadlines) {
     const with_test_points points;
-    const long each = test.rounds(300'000);
+    const long each = test.rounds(150'000);
     mutex m;
     Condition not_empty;
     Condition not_full;

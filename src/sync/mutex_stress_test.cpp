@@ -21,7 +21,7 @@ namespace {
 template <class Mutex>
 void never_two_inside(const crowd_fixture& test) {
     const with_test_points points;
-    const long rounds = test.rounds(300'000);
+    const long rounds = test.rounds(150'000);
     Mutex m;
     long inside = 0;
     long total = 0;
@@ -42,7 +42,7 @@ void never_two_inside(const crowd_fixture& test) {
 template <class Mutex>
 void deadlines_against_unlocks(const crowd_fixture& test) {
     const with_test_points points;
-    const long rounds = test.rounds(200'000);
+    const long rounds = test.rounds(100'000);
     Mutex first;
     Mutex second;
     long inside = 0;
