@@ -25,13 +25,11 @@ void woken_in_order(weft_test::loop_fixture& test) {
     mutex m;
     Condition changed;
     std::string log;
-    int tickets = 0;
     for (const char name : {'a', 'b', 'c', 'd'})
         test.spawn([&, name] {
             std::unique_lock lock(m);
             changed.wait(lock);
             CHECK(lock.owns_lock());
-            --tickets;
             log += name;
         });
     test.run_until_blocked();
@@ -238,7 +236,10 @@ CROWD_TEST("condition_variable: stress of cancellation against notifications") {
     crowd(6, [&](int i) {
         for (; i == 2 && left > 0; weft_test::yield_or_pass()) {  // a plain thread gives
             const std::lock_guard lock(m);
-            if (permits < 2) ++permits, ++given;
+            if (permits < 2) {
+                ++permits;
+                ++given;
+            }
             changed.notify_one();
         }
         for (; i == 5 && left > 0; weft_test::yield_or_pass()) scopes.cancel_one();
