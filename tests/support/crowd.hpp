@@ -132,11 +132,6 @@ private:
     const pool_variant* pool_;
 };
 
-/// The same outside of a CROWD_TEST, on two loops.
-inline void crowd(weft::stack_kind kind, int count, const std::function<void(int)>& body) {
-    crowd_fixture(kind, nullptr).crowd(count, body);
-}
-
 template <class Test>
 void run_crowd_test(weft::stack_kind kind, const pool_variant* on) {
     const std::size_t before = stacks_in_use();
