@@ -94,6 +94,7 @@ public:
     void idle() noexcept override;
     [[nodiscard]] driver* driver_of_running_fiber() override;
     [[nodiscard]] shared_stack& shared();
+    [[nodiscard]] bool has_shared_stack() const noexcept { return shared_.has_value(); }
     /// Whether that is an address in it; false if there is none.
     [[nodiscard]] bool shared_stack_holds(const void* address) const noexcept {
         if (!shared_) return false;

@@ -146,6 +146,12 @@ bool on_shared_stack(const void* address) noexcept {
            worker->attachment->shared_stack_holds(address);
 }
 
+bool shared_stack_here() noexcept {
+    const fiber_worker* const worker = fiber_worker::here();
+    return worker != nullptr && worker->attachment != nullptr &&
+           worker->attachment->has_shared_stack();
+}
+
 bool running_is_swapped() noexcept {
     const fiber_worker* const worker = fiber_worker::here();
     return worker != nullptr && worker->current != nullptr &&

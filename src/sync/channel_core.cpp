@@ -58,24 +58,12 @@ constexpr wait_reason receives{"receives from a channel"};
 
 // --- both kinds of items
 
-channel_result channel_core::send(void* value, patience how) {
+channel_result channel_core::send_moved(void* value, patience how) {
     channel_waiter me{.where = this, .place = value, .sends = true};
     taken_item none;
     for (;;) {
         channel_result result = channel_result::would_block;
-        if (may_be_ready(true)) result = type_.plain ? try_plain(me) : try_send(value);
-        if (result != channel_result::would_block || !how.waits) return result;
-        result = wait_for(me, how.deadline, none);
-        if (result != channel_result::again) return result;
-    }
-}
-
-channel_result channel_core::receive_plain(void* to, patience how) {
-    channel_waiter me{.where = this, .place = to, .sends = false};
-    taken_item none;
-    for (;;) {
-        channel_result result = channel_result::would_block;
-        if (may_be_ready(false)) result = try_plain(me);
+        if (may_be_ready(true)) result = try_send(value);
         if (result != channel_result::would_block || !how.waits) return result;
         result = wait_for(me, how.deadline, none);
         if (result != channel_result::again) return result;
@@ -93,46 +81,56 @@ channel_result channel_core::take(taken_item& taken, patience how) {
     }
 }
 
-bool channel_core::publish(channel_waiter& me, waiter& who) noexcept {
+// A plain item changes hands in here, if it can; for the others it is tried again outside.
+inline bool channel_core::publish(channel_waiter& me, waiter& who) noexcept {
     WEFT_TEST_POINT("channel: about to wait");
     lock();
-    waiter* woken = nullptr;
-    if (type_.plain ? step_plain(me, woken) : is_ready(me)) {
+    if (!is_ready(me)) [[likely]] {
+        enqueue(me, who);
         unlock();
-        wake(woken);
-        return false;
+        return true;
     }
-    enqueue(me, who);
+    step done{verdict::ready, nullptr};
+    if (type_.plain) done = step_plain(me);
+    me.what = done.what;
+    const bool waits = done.what == verdict::none;  // those on the other side had gone
+    if (waits) enqueue(me, who);
     unlock();
-    return true;
+    wake(done.woken);
+    return waits;
 }
 
-channel_result channel_core::wait_for(channel_waiter& mine, time_point deadline,
-                                      taken_item& taken) {
+inline wait_outcome channel_core::wait_here(channel_waiter& me, time_point deadline) {
+    return wait(
+        me.sends ? sends : receives, deadline,
+        [this, one = &me](waiter& who) noexcept { return publish(*one, who); },
+        [this, one = &me](waiter&) noexcept {
+            WEFT_TEST_POINT("channel: a wait ended without its event");
+            lock();
+            dequeue(*one);
+            unlock();
+        });
+}
+
+// Where swapped fibers run: perhaps one of them waits.
+[[gnu::noinline]] wait_outcome channel_core::wait_parked(channel_waiter& me, time_point deadline) {
     refuse_on_shared_stack(this, "channel: waited on where it lies on a swapped fiber's stack");
-    const auto wait_as = [this, deadline](channel_waiter& me) {
-        return wait(
-            me.sends ? sends : receives, deadline,
-            [this, one = &me](waiter& who) noexcept { return publish(*one, who); },
-            [this, one = &me](waiter&) noexcept {
-                WEFT_TEST_POINT("channel: a wait ended without its event");
-                lock();
-                dequeue(*one);
-                unlock();
-            });
-    };
-    mine.what = verdict::none;
-    wait_outcome ended;
-    if (running_is_swapped()) [[unlikely]] {
-        channel_waiter* all[] = {&mine};
-        heap_parking parked(all);
-        ended = wait_as(*parked.waiters()[0]);
-        parked.bring_back();
-    } else {
-        ended = wait_as(mine);
-    }
-    if (mine.what != verdict::none) return conclude(mine, taken);
-    if (ended == wait_outcome::event) return channel_result::again;
+    if (!running_is_swapped()) return wait_here(me, deadline);
+    channel_waiter* all[] = {&me};
+    heap_parking parked(all);
+    const wait_outcome ended = wait_here(*parked.waiters()[0], deadline);
+    parked.bring_back();
+    return ended;
+}
+
+inline channel_result channel_core::wait_for(channel_waiter& me, time_point deadline,
+                                             taken_item& taken) {
+    me.what = verdict::none;
+    const wait_outcome ended =
+        shared_stack_here() ? wait_parked(me, deadline) : wait_here(me, deadline);
+    if (me.what == verdict::passed) [[likely]]
+        return channel_result::done;
+    if (me.what != verdict::none) return conclude(me, taken);
     return ended == wait_outcome::timed_out ? channel_result::timed_out : channel_result::cancelled;
 }
 
@@ -151,90 +149,101 @@ channel_result channel_core::conclude(channel_waiter& me, taken_item& taken) {
         case verdict::again:
             me.first = true;
             return channel_result::again;
+        case verdict::ready:
         case verdict::none:
             break;
     }
     return channel_result::again;
 }
 
-bool channel_core::is_ready(const channel_waiter& me) const noexcept {
-    if (me.sends) return closed_ || !receivers_.empty() || size_ < capacity_;
-    return first_ != nullptr || (capacity_ == 0 && !senders_.empty()) || (closed_ && moving_ == 0);
-}
-
-void channel_core::enqueue(channel_waiter& me, waiter& who) noexcept {
-    me.who = &who;
-    me.queued = true;
-    channel_waiters& queue = me.sends ? senders_ : receivers_;
-    if (me.first)
-        queue.push_front(me);
-    else
-        queue.push_back(me);
-}
-
-void channel_core::dequeue(channel_waiter& me) noexcept {
-    if (me.queued) (me.sends ? senders_ : receivers_).remove(me);
-    me.queued = false;
-}
-
 // --- plain items
 
-// True: it is done, as the verdict says; `none`: a node must be allocated first.
-inline bool channel_core::step_plain(channel_waiter& me, waiter*& woken) noexcept {
-    channel_waiter* other = nullptr;
-    if (me.sends) {
-        if (closed_) {
-            me.what = verdict::closed;
-        } else if ((other = receivers_.claim_first()) != nullptr) {
-            copy(other->place, me.place);
-            me.what = verdict::passed;
-        } else if (size_ < capacity_) {
-            if (free_ == nullptr) return true;
-            item_node* const node = take_free();
-            copy(item_in(node), me.place);
-            append(node);
-            me.what = verdict::passed;
-        } else {
-            return false;
-        }
-    } else if (first_ != nullptr) {
-        item_node* const node = pop();
-        copy(me.place, item_in(node));
-        me.what = verdict::passed;
-        if ((other = senders_.claim_first()) != nullptr) {
-            copy(item_in(node), other->place);
-            append(node);
-        } else {
-            recycle(node);
-        }
-    } else if ((other = senders_.claim_first()) != nullptr) {
-        copy(me.place, other->place);
-        me.what = verdict::passed;
-    } else if (closed_) {
-        me.what = verdict::closed;
-    } else {
-        return false;
-    }
-    if (other != nullptr) {
+// What it came to; none: it has to wait; ready: once a node is allocated.
+[[gnu::always_inline]] inline channel_core::step channel_core::send_step(
+    const void* value) noexcept {
+    if (closed_) [[unlikely]]
+        return {verdict::closed, nullptr};
+    if (channel_waiter* const other = receivers_.claim_first()) {
+        copy(other->place, value);
         other->what = verdict::passed;
-        woken = other->who;
+        return {verdict::passed, other->who};
     }
-    return true;
+    if (size_ >= capacity_) return {verdict::none, nullptr};
+    if (free_ == nullptr) [[unlikely]]
+        return {verdict::ready, nullptr};
+    item_node* const node = take_free();
+    copy(item_in(node), value);
+    append(node);
+    return {verdict::passed, nullptr};
 }
 
-channel_result channel_core::try_plain(channel_waiter& me) {
-    for (;;) {
-        waiter* woken = nullptr;
+[[gnu::always_inline]] inline channel_core::step channel_core::receive_step(void* to) noexcept {
+    item_node* const node = first_;
+    if (node != nullptr) {
+        static_cast<void>(pop());
+        copy(to, item_in(node));
+    }
+    if (channel_waiter* const other = senders_.claim_first()) {
+        copy(node != nullptr ? item_in(node) : to, other->place);
+        if (node != nullptr) append(node);
+        other->what = verdict::passed;
+        return {verdict::passed, other->who};
+    }
+    if (node == nullptr) return {closed_ ? verdict::closed : verdict::none, nullptr};
+    recycle(node);
+    return {verdict::passed, nullptr};
+}
+
+[[gnu::noinline]] channel_core::step channel_core::step_plain(const channel_waiter& me) noexcept {
+    return me.sends ? send_step(me.place) : receive_step(me.place);
+}
+
+channel_result channel_core::send_plain(const void* value, patience how) {
+    if (may_be_ready(true)) {
         lock();
-        me.what = verdict::none;
-        const bool over = step_plain(me, woken);
+        const step done = send_step(value);
         unlock();
-        wake(woken);
-        if (!over) return channel_result::would_block;
-        if (me.what == verdict::passed) return channel_result::done;
-        if (me.what == verdict::closed) return channel_result::closed;
+        wake(done.woken);
+        if (done.what == verdict::passed) [[likely]]
+            return channel_result::done;
+        if (done.what == verdict::closed) return channel_result::closed;
+        if (done.what == verdict::ready) {
+            grow();
+            return send_slowly(value, how);
+        }
+    }
+    return how.waits ? send_slowly(value, how) : channel_result::would_block;
+}
+
+channel_result channel_core::receive_plain(void* to, patience how) {
+    if (may_be_ready(false)) {
+        lock();
+        const step done = receive_step(to);
+        unlock();
+        wake(done.woken);
+        if (done.what == verdict::passed) [[likely]]
+            return channel_result::done;
+        if (done.what == verdict::closed) return channel_result::closed;
+    }
+    return how.waits ? receive_slowly(to, how) : channel_result::would_block;
+}
+
+// Comes back when something was missing.
+[[gnu::noinline]] channel_result channel_core::send_slowly(const void* value, patience how) {
+    if (!how.waits) return send_plain(value, how);
+    channel_waiter me{.where = this, .place = const_cast<void*>(value), .sends = true};
+    taken_item none;
+    for (;;) {
+        const channel_result result = wait_for(me, how.deadline, none);
+        if (result != channel_result::again) return result;
         grow();
     }
+}
+
+[[gnu::noinline]] channel_result channel_core::receive_slowly(void* to, patience how) {
+    channel_waiter me{.where = this, .place = to, .sends = false};
+    taken_item none;
+    return wait_for(me, how.deadline, none);
 }
 
 // --- the end

@@ -27,8 +27,9 @@ constexpr std::size_t round_up(std::size_t size, std::size_t alignment) noexcept
 }  // namespace
 
 channel_core::channel_core(const item_type& type, std::size_t capacity)
-    : type_(type),
-      capacity_(capacity),
+    : capacity_(capacity),
+      type_(type),
+      item_size_(type.size),
       item_offset_(round_up(sizeof(item_node), type.alignment)),
       node_size_(0),
       node_alignment_(std::max(type.alignment, alignof(chunk))) {
@@ -84,89 +85,6 @@ void channel_core::add_chunk(std::size_t count) {
         free_ = node;
     }
     unlock();
-}
-
-void channel_core::append(item_node* node) noexcept {
-    node->next = nullptr;
-    if (last_ != nullptr)
-        last_->next = node;
-    else
-        first_ = node;
-    last_ = node;
-}
-
-item_node* channel_core::pop() noexcept {
-    item_node* const node = first_;
-    first_ = node->next;
-    if (first_ == nullptr) last_ = nullptr;
-    return node;
-}
-
-item_node* channel_core::take_free() noexcept {
-    item_node* const node = free_;
-    free_ = node->next;
-    ++size_;
-    return node;
-}
-
-void channel_core::recycle(item_node* node) noexcept {
-    node->next = free_;
-    free_ = node;
-    --size_;
-}
-
-void channel_core::copy(void* to, const void* from) const noexcept {
-    switch (type_.size) {
-        case 4:
-            std::memcpy(to, from, 4);
-            break;
-        case 8:
-            std::memcpy(to, from, 8);
-            break;
-        default:
-            std::memcpy(to, from, type_.size);
-    }
-}
-
-// --- queues
-
-void channel_waiters::push_back(channel_waiter& one) noexcept {
-    one.next = nullptr;
-    one.previous = last_;
-    (last_ != nullptr ? last_->next : first_) = &one;
-    last_ = &one;
-}
-
-void channel_waiters::push_front(channel_waiter& one) noexcept {
-    one.next = first_;
-    one.previous = nullptr;
-    (first_ != nullptr ? first_->previous : last_) = &one;
-    first_ = &one;
-}
-
-void channel_waiters::remove(channel_waiter& one) noexcept {
-    (one.previous != nullptr ? one.previous->next : first_) = one.next;
-    (one.next != nullptr ? one.next->previous : last_) = one.previous;
-}
-
-namespace {
-
-// relaxed: it decides who comes first, and orders nothing.
-bool claim(channel_waiter& one) noexcept {
-    if (one.taken != nullptr && one.taken->exchange(true, std::memory_order_relaxed)) return false;
-    return one.who->claim();
-}
-
-}  // namespace
-
-channel_waiter* channel_waiters::claim_first() noexcept {
-    while (first_ != nullptr) {
-        channel_waiter* const one = first_;
-        remove(*one);
-        one->queued = false;
-        if (claim(*one)) return one;
-    }
-    return nullptr;
 }
 
 // --- a swapped fiber's halves

@@ -182,7 +182,11 @@ private:
     friend detail::channel_access;
 
     sent send_with(T& value, detail::patience how) {
-        const detail::channel_result result = core_.send(std::addressof(value), how);
+        detail::channel_result result;
+        if constexpr (detail::plain_item<T>)
+            result = core_.send_plain(std::addressof(value), how);
+        else
+            result = core_.send_moved(std::addressof(value), how);
         if (result == detail::channel_result::done) return {};
         return std::unexpected(detail::error_of(result));
     }

@@ -131,7 +131,10 @@ public:
 private:
     void begin(time_point&) override { waiter_.place = std::addressof(value_); }
     bool attempt() override {
-        result_ = waiter_.where->send(std::addressof(value_), not_at_all);
+        if constexpr (plain_item<T>)
+            result_ = waiter_.where->send_plain(std::addressof(value_), not_at_all);
+        else
+            result_ = waiter_.where->send_moved(std::addressof(value_), not_at_all);
         return result_ != channel_result::would_block;
     }
     bool conclude() override {

@@ -13,6 +13,9 @@ namespace weft::inline v0::detail {
 /// Whether the address lies in the stack that the swapped fibers of this worker share.
 [[nodiscard]] bool on_shared_stack(const void* address) noexcept;
 
+/// Whether swapped fibers run here at all: if not, nothing lies in such a stack.
+[[nodiscard]] bool shared_stack_here() noexcept;
+
 /// Whether a swapped fiber runs.
 [[nodiscard]] bool running_is_swapped() noexcept;
 

@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <span>
 
@@ -49,6 +50,7 @@ enum class verdict : unsigned char {
     room,    // to a sender: a node to put its item in
     closed,
     again,  // the other side's move threw: nothing happened
+    ready,  // it need not wait: to be tried again
 };
 
 /// Somebody who sends or receives, as a channel sees it. Others touch it during a wait, so it must
@@ -74,13 +76,42 @@ struct channel_waiter {
 class channel_waiters {
 public:
     [[nodiscard]] bool empty() const noexcept { return first_ == nullptr; }
-    void push_back(channel_waiter& one) noexcept;
-    void push_front(channel_waiter& one) noexcept;
-    void remove(channel_waiter& one) noexcept;
+    void push_back(channel_waiter& one) noexcept {
+        one.next = nullptr;
+        one.previous = last_;
+        (last_ != nullptr ? last_->next : first_) = &one;
+        last_ = &one;
+    }
+    void push_front(channel_waiter& one) noexcept {
+        one.next = first_;
+        one.previous = nullptr;
+        (first_ != nullptr ? first_->previous : last_) = &one;
+        first_ = &one;
+    }
+    void remove(channel_waiter& one) noexcept {
+        (one.previous != nullptr ? one.previous->next : first_) = one.next;
+        (one.next != nullptr ? one.next->previous : last_) = one.previous;
+    }
     /// The first whose wait had not ended otherwise; it is claimed. nullptr: there is none.
-    [[nodiscard]] channel_waiter* claim_first() noexcept;
+    [[nodiscard]] channel_waiter* claim_first() noexcept {
+        while (first_ != nullptr) {
+            channel_waiter* const one = first_;
+            first_ = one->next;
+            (first_ != nullptr ? first_->previous : last_) = nullptr;
+            one->queued = false;
+            if (claim(*one)) return one;
+        }
+        return nullptr;
+    }
 
 private:
+    // relaxed: it decides who comes first, and orders nothing.
+    static bool claim(channel_waiter& one) noexcept {
+        if (one.taken != nullptr && one.taken->exchange(true, std::memory_order_relaxed))
+            return false;
+        return one.who->claim();
+    }
+
     channel_waiter* first_ = nullptr;
     channel_waiter* last_ = nullptr;
 };
@@ -119,11 +150,16 @@ public:
     /// Aborts: if somebody waits on it.
     ~channel_core();
 
-    /// Moves from *value, or not at all. Fails: as the move does, std::bad_alloc.
-    [[nodiscard]] channel_result send(void* value, patience how);
-    /// Plain items: copies one to `to`.
+    // Plain items.
+    /// Copies *value. Fails: std::bad_alloc.
+    [[nodiscard]] channel_result send_plain(const void* value, patience how);
+    /// Copies one to `to`.
     [[nodiscard]] channel_result receive_plain(void* to, patience how);
-    /// The others: done means that finish() or put_back() must follow.
+
+    // The others.
+    /// Moves from *value, or not at all. Fails: as the move does, std::bad_alloc.
+    [[nodiscard]] channel_result send_moved(void* value, patience how);
+    /// Done means that finish() or put_back() must follow.
     [[nodiscard]] channel_result take(taken_item& taken, patience how);
     /// It was moved from.
     void finish(const taken_item& taken) noexcept;
@@ -145,9 +181,24 @@ public:
     /// What it came to, after a wait with a verdict. A receiver's item is in `taken`.
     [[nodiscard]] channel_result conclude(channel_waiter& me, taken_item& taken);
     /// Under the lock: whether a try would do something.
-    [[nodiscard]] bool is_ready(const channel_waiter& me) const noexcept;
-    void enqueue(channel_waiter& me, waiter& who) noexcept;
-    void dequeue(channel_waiter& me) noexcept;
+    [[nodiscard]] bool is_ready(const channel_waiter& me) const noexcept {
+        if (me.sends) return closed_ || !receivers_.empty() || size_ < capacity_;
+        return first_ != nullptr || (capacity_ == 0 && !senders_.empty()) ||
+               (closed_ && moving_ == 0);
+    }
+    void enqueue(channel_waiter& me, waiter& who) noexcept {
+        me.who = &who;
+        me.queued = true;
+        channel_waiters& queue = me.sends ? senders_ : receivers_;
+        if (me.first) [[unlikely]]
+            queue.push_front(me);
+        else
+            queue.push_back(me);
+    }
+    void dequeue(channel_waiter& me) noexcept {
+        if (me.queued) (me.sends ? senders_ : receivers_).remove(me);
+        me.queued = false;
+    }
     void lock() const noexcept;
     void unlock() const noexcept;
 
@@ -164,8 +215,17 @@ private:
     [[nodiscard]] bool publish(channel_waiter& me, waiter& who) noexcept;
     [[nodiscard]] channel_result wait_for(channel_waiter& me, time_point deadline,
                                           taken_item& taken);
-    [[nodiscard]] bool step_plain(channel_waiter& me, waiter*& woken) noexcept;
-    [[nodiscard]] channel_result try_plain(channel_waiter& me);
+    [[nodiscard]] wait_outcome wait_here(channel_waiter& me, time_point deadline);
+    [[nodiscard]] wait_outcome wait_parked(channel_waiter& me, time_point deadline);
+    struct step {
+        verdict what;
+        waiter* woken;  // to be woken without the lock; or nullptr
+    };
+    [[nodiscard]] step step_plain(const channel_waiter& me) noexcept;
+    [[nodiscard]] step send_step(const void* value) noexcept;
+    [[nodiscard]] step receive_step(void* to) noexcept;
+    [[nodiscard]] channel_result send_slowly(const void* value, patience how);
+    [[nodiscard]] channel_result receive_slowly(void* to, patience how);
     [[nodiscard]] channel_result try_send(void* value);
     [[nodiscard]] channel_result try_take(taken_item& taken) noexcept;
     void fill(item_node* node, void* value, channel_waiter* receiver);
@@ -176,14 +236,37 @@ private:
     [[nodiscard]] waiter* hand_to_receiver(item_node* node) noexcept;
     [[nodiscard]] waiter* hand_to_sender() noexcept;
     [[nodiscard]] channel_waiter* drained() noexcept;
-    void append(item_node* node) noexcept;
-    [[nodiscard]] item_node* pop() noexcept;
-    [[nodiscard]] item_node* take_free() noexcept;
-    void recycle(item_node* node) noexcept;
+    void append(item_node* node) noexcept {
+        node->next = nullptr;
+        (last_ != nullptr ? last_->next : first_) = node;
+        last_ = node;
+    }
+    [[nodiscard]] item_node* pop() noexcept {
+        item_node* const node = first_;
+        first_ = node->next;
+        if (first_ == nullptr) last_ = nullptr;
+        return node;
+    }
+    [[nodiscard]] item_node* take_free() noexcept {
+        item_node* const node = free_;
+        free_ = node->next;
+        ++size_;
+        return node;
+    }
+    void recycle(item_node* node) noexcept {
+        node->next = free_;
+        free_ = node;
+        --size_;
+    }
 
     void grow();
     void add_chunk(std::size_t count);
-    void copy(void* to, const void* from) const noexcept;
+    void copy(void* to, const void* from) const noexcept {
+        if (item_size_ == 8)
+            std::memcpy(to, from, 8);
+        else
+            std::memcpy(to, from, item_size_);
+    }
     [[nodiscard]] void* item_in(item_node* node) const noexcept {
         return reinterpret_cast<std::byte*>(node) + item_offset_;
     }
@@ -201,9 +284,10 @@ private:
     std::size_t nodes_ = 0;
     chunk* chunks_ = nullptr;
 
-    const item_type& type_;
     const std::size_t capacity_;
-    std::size_t item_offset_;
+    const item_type& type_;
+    const std::size_t item_size_;
+    const std::size_t item_offset_;
     std::size_t node_size_;
     std::size_t node_alignment_;
 };
