@@ -262,10 +262,69 @@ long allocations_of_sync(stack_kind kind) {
     return counted;
 }
 
+// Ping-pong over capacity 0, a stream through a bounded channel, a select that waits, for an item
+// that is plain and for one that is moved.
+template <class T>
+long allocations_of_channels(stack_kind kind, bool external_wakes) {
+    loop s({.external_wakes = external_wakes});
+    channel<T> there;
+    channel<T> back;
+    channel<T> stream(4);
+    bool end = false;
+    go(s, {.kind = kind}, [&] {
+        while (!end) {
+            static_cast<void>(there.send(T()));
+            static_cast<void>(
+                select(on_receive(stream, [](auto&&) {}), on_receive(back, [](auto&&) {})));
+            for (int i = 0; i < 6; ++i) static_cast<void>(stream.send(T()));
+            yield();
+        }
+        there.close();
+        stream.close();
+    });
+    go(s, {.kind = kind}, [&] {
+        while (there.receive()) {
+            static_cast<void>(back.send(T()));
+            for (int i = 0; i < 6; ++i) static_cast<void>(stream.receive());
+        }
+    });
+    const auto turns = [&] {
+        for (int i = 0; i < 200; ++i) s.step();
+    };
+    turns();  // the first may: nodes
+    const long counted = allocations_of(turns);
+    end = true;
+    s.run();
+    return counted;
+}
+
 }  // namespace
 
 WEFT_TEST("no allocation: locks, condition variables and the rest, on each kind of stack") {
     using enum stack_kind;
     for (const stack_kind kind : {own, ucontext, thread, swapped})
         EXPECT_EQ(allocations_of_sync(kind), 0) << static_cast<int>(kind);
+}
+
+WEFT_TEST("no allocation: channels and select, but for fibers on a shared stack") {
+    using enum stack_kind;
+    for (const stack_kind kind : {own, ucontext, thread})
+        for (const bool external_wakes : {false, true}) {
+            EXPECT_EQ(allocations_of_channels<int>(kind, external_wakes), 0);
+            EXPECT_EQ(allocations_of_channels<std::unique_ptr<int>>(kind, external_wakes), 0);
+        }
+}
+
+WEFT_TEST("no allocation: waiting for a future and setting its promise") {
+    loop s({.external_wakes = false});
+    promise<int> p;
+    future<int> f = p.get_future();
+    int got = 0;
+    go(s, [&] { got = f.get(); });
+    s.run_until_blocked();
+    CHECK(allocations_of([&] {
+              p.set_value(3);
+              s.run_until_blocked();
+          }) == 0);
+    CHECK(got == 3);
 }

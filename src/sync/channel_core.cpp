@@ -249,15 +249,15 @@ channel_result channel_core::receive_plain(void* to, patience how) {
 // --- the end
 
 void channel_core::close() noexcept {
+    claimed_waiters told;
     lock();
-    channel_waiter* told = nullptr;
     if (!closed_) {
         closed_ = true;
-        told = drained();
-        told = claim_all(senders_, verdict::closed, told);
+        tell_if_drained(told);
+        told.claim_all(senders_, verdict::closed);
     }
     unlock();
-    wake_chain(told);
+    told.wake();
 }
 
 bool channel_core::is_closed() const noexcept {

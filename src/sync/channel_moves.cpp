@@ -66,10 +66,11 @@ void channel_core::abandon(item_node* node, channel_waiter* receiver) noexcept {
     --moving_;
     recycle(node);
     waiter* const sender = size_ < capacity_ ? hand_to_sender() : nullptr;
-    channel_waiter* const told = drained();
+    claimed_waiters told;
+    tell_if_drained(told);
     unlock();
     wake(sender);
-    wake_chain(told);
+    told.wake();
     if (receiver == nullptr) return;
     receiver->what = verdict::again;
     receiver->who->wake();
@@ -78,7 +79,7 @@ void channel_core::abandon(item_node* node, channel_waiter* receiver) noexcept {
 // --- a receiver's steps
 
 channel_result channel_core::try_take(taken_item& taken) noexcept {
-    channel_waiter* nudged = nullptr;  // those that have to come themselves: heap_parking
+    claimed_waiters nudged;  // those that have to come themselves: heap_parking
     channel_result result = channel_result::would_block;
     lock();
     if (first_ != nullptr) {
@@ -89,11 +90,8 @@ channel_result channel_core::try_take(taken_item& taken) noexcept {
     } else {
         channel_waiter* sender = nullptr;
         while (capacity_ == 0 && (sender = senders_.claim_first()) != nullptr &&
-               sender->place == nullptr) {
-            sender->what = verdict::again;
-            sender->next = nudged;
-            nudged = sender;
-        }
+               sender->place == nullptr)
+            nudged.add(*sender, verdict::again);
         if (sender != nullptr) {
             taken = {.from = sender->place, .sender = sender};
             result = channel_result::done;
@@ -102,7 +100,7 @@ channel_result channel_core::try_take(taken_item& taken) noexcept {
         }
     }
     unlock();
-    wake_chain(nudged);
+    nudged.wake();
     return result;
 }
 
@@ -118,10 +116,11 @@ void channel_core::finish(const taken_item& taken) noexcept {
     --moving_;
     recycle(taken.node);
     waiter* const sender = size_ < capacity_ ? hand_to_sender() : nullptr;
-    channel_waiter* const told = drained();
+    claimed_waiters told;
+    tell_if_drained(told);
     unlock();
     wake(sender);
-    wake_chain(told);
+    told.wake();
 }
 
 void channel_core::put_back(const taken_item& taken) noexcept {
@@ -164,9 +163,8 @@ waiter* channel_core::hand_to_sender() noexcept {
 }
 
 // Receivers of a closed channel in which nothing is left, and to which nothing comes back.
-channel_waiter* channel_core::drained() noexcept {
-    if (!closed_ || first_ != nullptr || moving_ != 0) return nullptr;
-    return claim_all(receivers_, verdict::closed, nullptr);
+void channel_core::tell_if_drained(claimed_waiters& told) noexcept {
+    if (closed_ && first_ == nullptr && moving_ == 0) told.claim_all(receivers_, verdict::closed);
 }
 
 }  // namespace weft::inline v0::detail

@@ -200,28 +200,28 @@ MATRIX_TEST("channel: close lets what is in it be received, and then says closed
     CHECK(log == "sabr");
 }
 
-MATRIX_TEST("channel: close wakes receivers and senders that wait") {
+MATRIX_TEST("channel: close wakes receivers and senders that wait, in the order they came") {
     channel<int> empty;
     channel<std::unique_ptr<int>> full;
-    int told = 0;
-    for (int i = 0; i < 3; ++i) {
-        spawn([&] {
+    std::string told;
+    for (const char name : {'a', 'b', 'c'}) {
+        spawn([&, name] {
             CHECK(empty.receive().error() == errc::closed);
-            ++told;
+            told += name;
         });
-        spawn([&] {
-            auto mine = std::make_unique<int>(3);
+        spawn([&, name] {
+            auto mine = std::make_unique<int>(name);
             CHECK(full.send(std::move(mine)).error() == errc::closed);
-            CHECK(*mine == 3);
-            ++told;
+            CHECK(*mine == name);
+            told += name;
         });
     }
     run_until_blocked();
-    CHECK(told == 0);
+    CHECK(told.empty());
     empty.close();
     full.close();
     run();
-    CHECK(told == 6);
+    CHECK(told == "abcabc");
 }
 
 MATRIX_TEST("channel: range-for receives until it is closed or cancelled, and tells which") {

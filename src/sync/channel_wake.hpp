@@ -13,19 +13,26 @@ inline void wake(waiter* one) noexcept {
     if (one != nullptr) one->wake();
 }
 
-// Those linked by next, each claimed. Its link is gone when it is woken.
-inline void wake_chain(channel_waiter* first) noexcept {
-    while (first != nullptr) std::exchange(first, first->next)->who->wake();
-}
-
-inline channel_waiter* claim_all(channel_waiters& waiting, verdict what,
-                                 channel_waiter* chain) noexcept {
-    while (channel_waiter* const one = waiting.claim_first()) {
-        one->what = what;
-        one->next = chain;
-        chain = one;
+/// Claimed ones, to be woken in the order in which they were added; linked by `next`.
+class claimed_waiters {
+public:
+    void add(channel_waiter& claimed, verdict what) noexcept {
+        claimed.what = what;
+        claimed.next = nullptr;
+        (last_ != nullptr ? last_->next : first_) = &claimed;
+        last_ = &claimed;
     }
-    return chain;
-}
+    void claim_all(channel_waiters& waiting, verdict what) noexcept {
+        while (channel_waiter* const one = waiting.claim_first()) add(*one, what);
+    }
+    /// Each is gone once it is woken, and its link with it.
+    void wake() noexcept {
+        while (first_ != nullptr) std::exchange(first_, first_->next)->who->wake();
+    }
+
+private:
+    channel_waiter* first_ = nullptr;
+    channel_waiter* last_ = nullptr;
+};
 
 }  // namespace weft::inline v0::detail

@@ -23,6 +23,7 @@
 namespace weft::inline v0::detail {
 
 class channel_core;
+class claimed_waiters;
 
 /// What the core knows of its items.
 struct item_type {
@@ -235,7 +236,7 @@ private:
     // With the lock held.
     [[nodiscard]] waiter* hand_to_receiver(item_node* node) noexcept;
     [[nodiscard]] waiter* hand_to_sender() noexcept;
-    [[nodiscard]] channel_waiter* drained() noexcept;
+    void tell_if_drained(claimed_waiters& told) noexcept;
     void append(item_node* node) noexcept {
         node->next = nullptr;
         (last_ != nullptr ? last_->next : first_) = node;
