@@ -5,9 +5,9 @@
 //     show(one.get(), two.get());
 //
 // The future waits in its destructor for the function to end, as std's does, so that the function
-// may refer to the caller's locals. It requests no stop: a fiber (fiber.hpp) does that. Task locals
-// are copied; cancellation and deadlines are not. `cancelled` is an exception like any other here:
-// it comes out of get().
+// may refer to the caller's locals. It requests no stop: a fiber (fiber.hpp) does that. What runs
+// is a root: cancellation and deadlines are not inherited. `cancelled` is an exception like any
+// other here: it comes out of get().
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
