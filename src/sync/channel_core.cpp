@@ -6,15 +6,14 @@
 //
 // The move of any other item is user code, so it happens without the lock, between two steps:
 //
-//   sender comes, a receiver waits      claims it, takes a node | moves in | gives it the node,
-//   wakes sender comes, there is room         takes a node            | moves in | appends it, or
-//   gives it
-//                                                                            to one who waits
-//   sender was woken with room          has a node              | moves in | the same
-//   receiver comes, there is an item    takes the node          | moves out | frees it, or gives it
-//   receiver was woken with an item     has the node            | moves out | to a sender who waits
-//   receiver comes to capacity 0,
-//   a sender waits                      claims it               | moves out of its place | wakes it
+//   who                             has first         then       and last
+//   a sender; a receiver waits      claim, free node  moves in   gives it the node, wakes it
+//   a sender; there is room         free node         moves in   appends, or gives it to one who
+//   a sender, woken with room       that node         moves in     waits
+//   a receiver; there is an item    its node          moves out  frees the node, or gives it to a
+//   a receiver, woken with an item  that node         moves out    sender who waits
+//   a receiver; a sender waits      claim             moves out  wakes the sender
+//     (capacity 0)
 //
 // If the move throws, it throws in whoever made it, and the step is taken back: the node goes to
 // the free ones, or back to the head of the items; one that was claimed is woken with `again`, and

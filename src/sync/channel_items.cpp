@@ -148,6 +148,7 @@ heap_parking::heap_parking(std::span<channel_waiter*> mine)
 
 // What was not taken goes back to where it came from, as an object of its own.
 void heap_parking::bring_back() noexcept {
+    is_back_ = true;
     for (std::size_t i = 0; i < mine_.size(); ++i) {
         channel_waiter& mine = *mine_[i];
         auto& parked = static_cast<parked_waiter&>(*parked_[i]);
@@ -169,7 +170,11 @@ void heap_parking::bring_back() noexcept {
     }
 }
 
-heap_parking::~heap_parking() { release(); }
+// Also if a hook threw and there was no wait.
+heap_parking::~heap_parking() {
+    if (!is_back_) bring_back();
+    release();
+}
 
 void heap_parking::release() noexcept {
     for (std::size_t i = 0; i < mine_.size(); ++i) {

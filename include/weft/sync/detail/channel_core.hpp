@@ -325,6 +325,7 @@ private:
 
     std::span<channel_waiter*> mine_;
     channel_waiter** parked_ = nullptr;
+    bool is_back_ = false;
 };
 
 }  // namespace weft::inline v0::detail
