@@ -9,60 +9,18 @@
 
 #include <sched.h>
 
-#include <vector>
-
 #include <weft/base/assert.hpp>
 #include <weft/base/test_point.hpp>
+#include <weft/fiber/detail/swapped.hpp>
 
-#include "fiber/fiber_extras.hpp"
 #include "fiber/fiber_life.hpp"
 #include "fiber/fiber_worker.hpp"
+#include "fiber/scope_chain.hpp"
 
 namespace weft::inline v0 {
 
 using detail::fiber_block;
 using detail::fiber_extras;
-
-// What concerns the chain as a whole. The block's lock is held.
-class scope_chain {
-public:
-    // The reason that counts for the innermost scope.
-    static cancel_reason effective(const fiber_block& block) noexcept {
-        if (block.extras == nullptr) return cancel_reason::none;
-        for (const cancel_scope* scope = block.extras->scope; scope != nullptr;
-             scope = scope->parent_) {
-            if (scope->reason_ != cancel_reason::none) return scope->reason_;
-            if (scope->shielded_) return cancel_reason::none;
-        }
-        return block.extras->reason;
-    }
-
-    static cancel_reason effective(const cancel_scope& scope) noexcept {
-        if (scope.reason_ != cancel_reason::none) return scope.reason_;
-        if (scope.shielded_) return cancel_reason::none;
-        return scope.parent_ != nullptr ? effective(*scope.parent_) : scope.owner_.extras->reason;
-    }
-
-    static void set_bit(fiber_block& block) noexcept {
-        if (effective(block) != cancel_reason::none)
-            block.attention.fetch_or(detail::cancelled_bit, std::memory_order_seq_cst);
-        else
-            block.attention.fetch_and(static_cast<std::uint8_t>(~detail::cancelled_bit),
-                                      std::memory_order_seq_cst);
-    }
-
-    // The sources of all scopes that are cancelled now, to be told without the lock.
-    static std::vector<std::stop_source> sources(fiber_block& block) {
-        std::vector<std::stop_source> told;
-        if (block.extras == nullptr) return told;
-        if (block.extras->source && block.extras->reason != cancel_reason::none)
-            told.push_back(*block.extras->source);
-        for (cancel_scope* scope = block.extras->scope; scope != nullptr; scope = scope->parent_)
-            if (scope->source_ && effective(*scope) != cancel_reason::none)
-                told.push_back(*scope->source_);
-        return told;
-    }
-};
 
 namespace detail {
 
@@ -71,10 +29,7 @@ block_lock::block_lock(fiber_block& block) noexcept : block_(block) {
         while (block_.locked.load(std::memory_order_relaxed)) ::sched_yield();
 }
 
-namespace {
-
-// After a reason was set: wakes the fiber if it waits, then tells the stop sources.
-void act(fiber_block& block, const std::vector<std::stop_source>& told) noexcept {
+void act_on_reason(fiber_block& block, const std::vector<std::stop_source>& told) noexcept {
     WEFT_TEST_POINT("cancel: the bit is set");
     const bool won = block.state.cancel(
         block.closed, [&block] { return block.is_cancelled(); },
@@ -83,31 +38,23 @@ void act(fiber_block& block, const std::vector<std::stop_source>& told) noexcept
     for (std::stop_source source : told) source.request_stop();
 }
 
-}  // namespace
-
-void request_stop(fiber_block& block) noexcept {
-    add_reference(block);  // it may end meanwhile
-    std::vector<std::stop_source> told;
-    {
-        const block_lock lock(block);
-        if (block.extras != nullptr) {
-            block.extras->reason = cancel_reason::requested;
-            scope_chain::set_bit(block);
-            told = scope_chain::sources(block);
-        } else {
-            block.attention.fetch_or(cancelled_bit, std::memory_order_seq_cst);
-        }
-    }
-    act(block, told);
-    release(&block);
+void request_stop(fiber_block& block, cancel_reason reason) noexcept {
+    cancel_round round;
+    round.stop(block, reason);
 }
 
 }  // namespace detail
+
+std::error_code error_code_of(cancel_reason reason) noexcept {
+    return std::make_error_code(reason == cancel_reason::timed_out ? std::errc::timed_out
+                                                                   : std::errc::operation_canceled);
+}
 
 cancel_scope::cancel_scope(shield shielded)
     : owner_(detail::running_fiber("cancel_scope")),
       parent_(detail::extras_of(owner_).scope),
       shielded_(shielded == shield::yes) {
+    detail::refuse_on_shared_stack(this, "cancel_scope: lies in the stack of a swapped fiber");
     const detail::block_lock lock(owner_);
     owner_.extras->scope = this;
     scope_chain::set_bit(owner_);
@@ -123,14 +70,16 @@ cancel_scope::~cancel_scope() {
 void cancel_scope::cancel(cancel_reason reason) noexcept {
     fiber_block& owner = owner_;
     detail::add_reference(owner);
+    detail::cancel_round round;
     std::vector<std::stop_source> told;
     {
         const detail::block_lock lock(owner);
         if (reason_ == cancel_reason::none) reason_ = reason;
         scope_chain::set_bit(owner);
         told = scope_chain::sources(owner);
+        round.collect(owner);
     }
-    detail::act(owner, told);
+    detail::act_on_reason(owner, told);
     detail::release(&owner);
 }
 
@@ -141,9 +90,20 @@ bool cancel_scope::is_cancelled() const noexcept {
 
 namespace this_fiber {
 
+namespace {
+
+// What looks at the clock only when it waits, looks now.
+void arm_if_unarmed(fiber_block& me) noexcept {
+    if ((me.attention.load(std::memory_order_relaxed) & detail::unarmed_bit) != 0)
+        detail::arm_deadlines(me);
+}
+
+}  // namespace
+
 std::stop_token get_stop_token() {
     fiber_block& me = detail::running_fiber("get_stop_token");
     fiber_extras& extras = detail::extras_of(me);
+    arm_if_unarmed(me);
     std::stop_source made;
     bool stopped = false;
     {
@@ -159,18 +119,20 @@ std::stop_token get_stop_token() {
 
 bool stop_requested() noexcept {
     const detail::fiber_worker* const worker = detail::fiber_worker::here();
-    return worker != nullptr && worker->current != nullptr && worker->current->is_cancelled();
+    if (worker == nullptr || worker->current == nullptr) return false;
+    arm_if_unarmed(*worker->current);
+    return worker->current->is_cancelled();
+}
+
+cancel_reason stop_reason() noexcept {
+    if (!stop_requested()) return cancel_reason::none;
+    fiber_block& me = *detail::fiber_worker::here()->current;
+    const detail::block_lock lock(me);
+    return scope_chain::effective(me);
 }
 
 void throw_if_cancelled() {
-    if (!stop_requested()) return;
-    fiber_block& me = *detail::fiber_worker::here()->current;
-    cancel_reason reason = cancel_reason::requested;
-    {
-        const detail::block_lock lock(me);
-        if (me.extras != nullptr) reason = scope_chain::effective(me);
-    }
-    throw cancelled(reason);
+    if (stop_requested()) throw cancelled(stop_reason());
 }
 
 }  // namespace this_fiber

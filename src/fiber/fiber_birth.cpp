@@ -10,6 +10,7 @@
 
 #include "fiber/fiber_extras.hpp"
 #include "fiber/fiber_life.hpp"
+#include "fiber/task_values.hpp"
 
 namespace weft::inline v0::detail {
 
@@ -93,6 +94,7 @@ block_cache* blocks_here() noexcept {
 void free_block_memory(fiber_block* block) noexcept {
     const std::size_t size = block->allocated;
     delete block->extras;
+    release_values(block->values);
     destroy(*block);
     if (block_cache* const cache = blocks_here())
         cache->give_back(block, size);
@@ -126,6 +128,7 @@ fiber_block* allocate_fiber(executor& home, const birth& how) {
     fiber_block* const block = construct(how.options.kind, memory, home, how);
     block->callable_offset = static_cast<std::uint16_t>(offset);
     block->allocated = static_cast<std::uint32_t>(size);
+    block->values = inherited_values();
     // What may be needed where nothing can fail is made here.
     if (how.options.name.empty() && how.options.stacks == nullptr && !how.has_handle) return block;
     try {
@@ -172,8 +175,7 @@ fiber_block& running_fiber(const char* call) noexcept {
 fiber_extras& extras_of(fiber_block& block) {
     if (block.extras == nullptr) {
         auto* const made = new fiber_extras;
-        const block_lock lock(block);  // request_stop() may look at it, or have been here before
-        if (block.is_cancelled()) made->reason = cancel_reason::requested;
+        const block_lock lock(block);  // request_stop() may look at it
         block.extras = made;
     }
     return *block.extras;

@@ -17,6 +17,7 @@
 #include <weft/coroutine/backend.hpp>
 #include <weft/exec/executor.hpp>
 #include <weft/exec/timer_queue.hpp>
+#include <weft/fiber/cancel.hpp>
 #include <weft/fiber/detail/birth.hpp>
 #include <weft/fiber/options.hpp>
 #include <weft/fiber/this_fiber.hpp>
@@ -27,13 +28,15 @@ namespace weft::inline v0::detail {
 struct fiber_worker;
 struct fiber_extras;
 class fiber_list;
+class task_values;
 
 /// Why the next wait of a fiber may not take the straight way. Others set only `cancelled`.
 enum attention : std::uint8_t {
     cancelled_bit = 1,
     hook_bit = 2,
     no_suspend_bit = 4,
-    apart_bit = 8,  // not listed yet, or not of kind own, or not on a loop
+    apart_bit = 8,     // not listed yet, or not of kind own, or not on a loop
+    unarmed_bit = 16,  // a deadline scope whose timer is armed when it first waits
 };
 
 /// In runnable::kind, beside the stack_kind: two fibers with equal bytes can switch directly.
@@ -81,10 +84,12 @@ struct fiber_block : runnable, activity, waiter {
     std::source_location site;
     std::atomic<std::uint32_t> references = 1;
     std::atomic<std::uint8_t> permit = 0;  // park and unpark
-    std::atomic<bool> locked = false;      // guards the two below, and the scopes in extras
-    std::atomic<bool> has_handle = false;  // an exception is kept for join()
+    std::atomic<bool> locked = false;      // guards the three below, and the scopes in extras
+    cancel_reason stop_reason = cancel_reason::none;  // the fiber's own
+    std::atomic<bool> has_handle = false;             // an exception is kept for join()
     bool finished = false;
     waiter* joiner = nullptr;
+    task_values* values = nullptr;  // counted; the fiber alone, once it runs
 #if WEFT_TSAN
     void* tsan_fiber = nullptr;
 #endif
@@ -132,6 +137,6 @@ void release(fiber_block* block) noexcept;
 [[nodiscard]] fiber_extras& extras_of(fiber_block& block);
 
 /// Cancels what the fiber waits for now, if that can be, and every later wait. From: any thread.
-void request_stop(fiber_block& block) noexcept;
+void request_stop(fiber_block& block, cancel_reason reason = cancel_reason::requested) noexcept;
 
 }  // namespace weft::inline v0::detail

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include <weft/fiber/cancel.hpp>
+#include <weft/fiber/detail/cancel_follower.hpp>
+#include <weft/fiber/detail/deadline_scope.hpp>
 #include <weft/fiber/suspend.hpp>
 #include <weft/fiber/suspend_hook.hpp>
 
@@ -40,9 +42,11 @@ struct fiber_extras {
     std::vector<local> locals;
     std::exception_ptr error;  // for join()
 
+    deadline_scope* deadline = nullptr;  // the innermost
+
     // Guarded by the block's lock.
-    cancel_scope* scope = nullptr;               // the innermost
-    cancel_reason reason = cancel_reason::none;  // the fiber's own
+    cancel_scope* scope = nullptr;         // the innermost
+    cancel_follower* followers = nullptr;  // the last attached first
     std::optional<std::stop_source> source;
 };
 

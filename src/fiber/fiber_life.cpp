@@ -16,6 +16,7 @@
 
 #include "base/report.hpp"
 #include "fiber/fiber_extras.hpp"
+#include "fiber/task_values.hpp"
 
 namespace weft::inline v0::detail {
 
@@ -195,6 +196,7 @@ void destroy_locals(fiber_block& me) noexcept {
 void finish(fiber_block& me) noexcept {
     me.operate(me.callable(), birth_operation::destroy);
     destroy_locals(me);
+    release_values(std::exchange(me.values, nullptr));
     finish_hooks(me);
     if (me.list != nullptr) fiber_list::remove(me);
 }
@@ -223,7 +225,7 @@ void live_on(fiber_block& me) {
     auto* const list =
         static_cast<fiber_list*>(me.home->residents_.load(std::memory_order_acquire));
     if (list != nullptr && list->stopping()) [[unlikely]]
-        request_stop(me);
+        request_stop(me, cancel_reason::shutdown);
     if (me.has_handle || me.home->takes_exceptions())
         run_catching(me);
     else

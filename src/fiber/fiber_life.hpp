@@ -64,6 +64,13 @@ inline void end_wait(fiber_block& me, wait_request& request) noexcept {
 void wait_in_thread(wait_request& request) noexcept;
 runnable* fire_timer(timer_node& node) noexcept;
 
+// deadline_scope.cpp
+/// Arms the timers of deadline scopes that have none yet; those that are late already are
+/// cancelled.
+void arm_deadlines(fiber_block& me) noexcept;
+/// Before it goes to another executor, whose timers will do.
+void disarm_deadlines(fiber_block& me) noexcept;
+
 // hooks.cpp
 void leave_through_hooks(fiber_block& me, departure& what, bool waits);
 void yield_through_hooks(fiber_block& me);

@@ -83,7 +83,7 @@ void fiber_list::add(fiber_block& block) noexcept {
         first_ = &block;
         if (!stopping()) return;
     }
-    request_stop(block);  // it came after all were asked
+    request_stop(block, cancel_reason::shutdown);  // it came after all were asked
 }
 
 void fiber_list::remove(fiber_block& block) noexcept {
@@ -106,7 +106,8 @@ void fiber_list::stop_all() noexcept {
             asked.emplace_back(*block);
     }
     for (const fiber_handle& one : asked)
-        if (fiber_block* const block = handle_access::block(one)) request_stop(*block);
+        if (fiber_block* const block = handle_access::block(one))
+            request_stop(*block, cancel_reason::shutdown);
 }
 
 void fiber_list::describe(const std::function<void(std::string_view)>& line) const {

@@ -5,6 +5,7 @@
 
 #include <weft/base/assert.hpp>
 #include <weft/base/test_point.hpp>
+#include <weft/fiber/cancel.hpp>
 #include <weft/fiber/suspend.hpp>
 
 #include "fiber/fiber_life.hpp"
@@ -33,6 +34,10 @@ std::unexpected<std::error_code> error(std::errc code) {
     return std::unexpected(std::make_error_code(code));
 }
 
+std::unexpected<std::error_code> cancelled_error() {
+    return std::unexpected(error_code_of(this_fiber::stop_reason()));
+}
+
 }  // namespace
 
 // --- sleeping
@@ -47,10 +52,10 @@ time_point now_for_sleep() noexcept {
 std::expected<void, std::error_code> sleep(time_point deadline) {
     static constexpr wait_reason reason{"sleeps"};
     fiber_block* const me = running();
-    if (me != nullptr && me->is_cancelled()) return error(std::errc::operation_canceled);
+    if (me != nullptr && this_fiber::stop_requested()) return cancelled_error();
     if (deadline <= now_for_sleep()) return {};
     const wait_outcome outcome = wait(reason, deadline, [](waiter&) noexcept { return true; });
-    if (outcome == wait_outcome::cancelled) return error(std::errc::operation_canceled);
+    if (outcome == wait_outcome::cancelled) return cancelled_error();
     return {};
 }
 
@@ -95,8 +100,8 @@ std::expected<void, std::error_code> park_until(time_point deadline) {
         held = awaited;  // a permit that came meanwhile stays
         me.permit.compare_exchange_strong(held, none, std::memory_order_seq_cst);
     }
-    return error(outcome == wait_outcome::timed_out ? std::errc::timed_out
-                                                    : std::errc::operation_canceled);
+    if (outcome == wait_outcome::timed_out) return error(std::errc::timed_out);
+    return cancelled_error();
 }
 
 void unpark(const fiber_handle& fiber) noexcept {
@@ -141,6 +146,7 @@ void switch_to(executor& there) {
         "switch_to: a swapped fiber, or one on a thread of its own, stays where it started");
     detail::fiber_list::of(there);
     there.add_work(1);
+    detail::disarm_deadlines(me);
     suspend([&me, &here, &there](runnable* r) noexcept -> runnable* {
         detail::fiber_list::remove(me);
         fiber_worker& worker = *fiber_worker::here();

@@ -45,7 +45,9 @@ void refuse_in_no_suspend(const fiber_block& me) noexcept {
 
 bool may_wait(fiber_block& me, wait_request& request) noexcept {
     refuse_in_no_suspend(me);
-    if (!request.reason->cancellable || !me.is_cancelled()) return true;
+    if (!request.reason->cancellable) return true;
+    if ((me.attention.load(std::memory_order_relaxed) & unarmed_bit) != 0) arm_deadlines(me);
+    if (!me.is_cancelled()) return true;
     request.outcome = wait_outcome::cancelled;
     return false;
 }

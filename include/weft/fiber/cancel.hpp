@@ -14,12 +14,24 @@
 #include <atomic>
 #include <optional>
 #include <stop_token>
+#include <system_error>
 
 #include <weft/base/version.hpp>
 
 namespace weft::inline v0 {
 
-enum class cancel_reason : unsigned char { none, requested, timed_out };
+/// Why a fiber was asked to stop. It goes down the tree as it is.
+enum class cancel_reason : unsigned char {
+    none,
+    requested,    // by request_stop() or cancel()
+    timed_out,    // a deadline passed
+    shutdown,     // its executor ends
+    failed,       // somebody of the same group threw
+    parent_left,  // the parent left the group, and needs no more results
+};
+
+/// What waits that report say: std::errc::timed_out, or std::errc::operation_canceled.
+[[nodiscard]] std::error_code error_code_of(cancel_reason reason) noexcept;
 
 /// Thrown by waits that cannot report otherwise. Not a std::exception, so that a handler of those
 /// does not swallow it; swallowing it is harmless, for the next wait says it again.
@@ -34,7 +46,8 @@ private:
 
 namespace detail {
 struct fiber_block;
-}
+class deadline_scope;
+}  // namespace detail
 
 namespace this_fiber {
 /// Of the innermost cancel_scope; of the fiber itself if there is none. Its source is made at the
@@ -47,7 +60,7 @@ class cancel_scope {
 public:
     enum class shield : bool { no, yes };
     /// shield::yes: cancellation from outside of it is not seen inside.
-    /// From: a fiber; elsewhere it aborts.
+    /// From: a fiber; elsewhere it aborts, and so it does if it lies in a swapped fiber's stack.
     explicit cancel_scope(shield shielded = shield::no);
     cancel_scope(const cancel_scope&) = delete;
     cancel_scope& operator=(const cancel_scope&) = delete;
@@ -60,6 +73,7 @@ public:
 
 private:
     friend class scope_chain;
+    friend class detail::deadline_scope;
     friend std::stop_token this_fiber::get_stop_token();
 
     detail::fiber_block& owner_;
@@ -74,6 +88,9 @@ namespace this_fiber {
 
 /// Whether a wait that can be cancelled would be. From: a fiber; elsewhere false.
 [[nodiscard]] bool stop_requested() noexcept;
+
+/// Why; none if not stop_requested().
+[[nodiscard]] cancel_reason stop_reason() noexcept;
 
 /// Throws `cancelled` if stop_requested().
 void throw_if_cancelled();

@@ -74,7 +74,7 @@ void yield_if_due();
 
 /// Never returns early, but by cancellation. What has passed already costs no switch.
 /// Suspends: maybe. Cancel: reported. From: any fiber or thread. Fails:
-/// std::errc::operation_canceled.
+/// std::errc::operation_canceled; std::errc::timed_out, if a deadline scope around it ran out.
 inline std::expected<void, std::error_code> sleep_until(time_point deadline) {
     return detail::sleep(deadline);
 }

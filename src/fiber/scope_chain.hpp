@@ -1,0 +1,58 @@
+// scope_chain.hpp - a fiber's cancel scopes, taken together.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "fiber/fiber_extras.hpp"
+
+namespace weft::inline v0 {
+
+/// What concerns the chain as a whole. The block's lock is held.
+class scope_chain {
+public:
+    /// The reason that counts for a scope; for the fiber itself, if that is nullptr.
+    static cancel_reason effective(const detail::fiber_block& block,
+                                   const cancel_scope* scope) noexcept {
+        for (; scope != nullptr; scope = scope->parent_) {
+            if (scope->reason_ != cancel_reason::none) return scope->reason_;
+            if (scope->shielded_) return cancel_reason::none;
+        }
+        return block.stop_reason;
+    }
+    static cancel_reason effective(const cancel_scope& scope) noexcept {
+        return effective(scope.owner_, &scope);
+    }
+    /// For the innermost one.
+    static cancel_reason effective(const detail::fiber_block& block) noexcept {
+        return effective(block, block.extras != nullptr ? block.extras->scope : nullptr);
+    }
+
+    static void set_bit(detail::fiber_block& block) noexcept {
+        if (effective(block) != cancel_reason::none)
+            block.attention.fetch_or(detail::cancelled_bit, std::memory_order_seq_cst);
+        else
+            block.attention.fetch_and(static_cast<std::uint8_t>(~detail::cancelled_bit),
+                                      std::memory_order_seq_cst);
+    }
+
+    /// The sources of all scopes that are cancelled now, to be told without the lock.
+    static std::vector<std::stop_source> sources(detail::fiber_block& block) {
+        std::vector<std::stop_source> told;
+        if (block.extras == nullptr) return told;
+        if (block.extras->source && block.stop_reason != cancel_reason::none)
+            told.push_back(*block.extras->source);
+        for (cancel_scope* scope = block.extras->scope; scope != nullptr; scope = scope->parent_)
+            if (scope->source_ && effective(*scope) != cancel_reason::none)
+                told.push_back(*scope->source_);
+        return told;
+    }
+};
+
+namespace detail {
+/// After a reason was set: wakes the fiber if it waits, then tells the stop sources.
+void act_on_reason(fiber_block& block, const std::vector<std::stop_source>& told) noexcept;
+}  // namespace detail
+
+}  // namespace weft::inline v0
