@@ -34,6 +34,11 @@
 #include <weft/fiber/suspend_hook.hpp>
 #include <weft/fiber/this_fiber.hpp>
 #include <weft/fiber/waiter.hpp>
+#include <weft/scope/algorithms.hpp>
+#include <weft/scope/deadline.hpp>
+#include <weft/scope/options.hpp>
+#include <weft/scope/task_group.hpp>
+#include <weft/scope/task_local.hpp>
 #include <weft/stack/overflow.hpp>
 #include <weft/stack/stack.hpp>
 #include <weft/stack/stack_cache.hpp>

@@ -1,0 +1,90 @@
+// child.hpp - a child of a task group: what it calls, and where its result goes.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <new>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include <weft/scope/detail/family.hpp>
+
+namespace weft::inline v0::detail {
+
+template <class T>
+struct result_node final : child_node {
+    std::optional<T> value;
+};
+template <>
+struct result_node<void> final : child_node {};
+
+/// What the child's fiber calls. It is adopted, and then has a node, once the fiber is made.
+template <class T, class F>
+class child_call {
+public:
+    template <class G>
+    explicit child_call(G&& function) : function_(std::in_place, std::forward<G>(function)) {}
+    child_call(child_call&& other) noexcept(std::is_nothrow_move_constructible_v<F>)
+        : function_(std::move(other.function_)) {}
+    child_call& operator=(child_call&&) = delete;
+    ~child_call() {
+        if (node_ == nullptr) return;
+        node_->how = child_node::end::failed;  // it was never run: there was no stack for it
+        node_->error = std::make_exception_ptr(std::bad_alloc());
+        end();
+    }
+
+    void adopt(family& all, result_node<T>& node) noexcept {
+        family_ = &all;
+        node_ = &node;
+    }
+
+    void operator()() {
+        try {
+            if constexpr (std::is_void_v<T>)
+                static_cast<void>((*function_)());
+            else
+                node_->value.emplace((*function_)());
+            node_->how = child_node::end::value;
+        } catch (const cancelled&) {
+            node_->how = child_node::end::cancelled;
+            node_->error = std::current_exception();
+        } catch (...) {
+            node_->how = child_node::end::failed;
+            node_->error = std::current_exception();
+        }
+        end();
+    }
+
+private:
+    // What the callable holds may refer to the parent: it goes first.
+    void end() noexcept {
+        function_.reset();
+        family_->child_ended(*std::exchange(node_, nullptr));
+    }
+
+    family* family_ = nullptr;
+    result_node<T>* node_ = nullptr;
+    std::optional<F> function_;
+};
+
+/// A place was taken for it; it is given back if this throws.
+template <class T, class F>
+void add_child(family& all, const fiber_options& options, F&& function, std::source_location site) {
+    using call = child_call<T, std::decay_t<F>>;
+    fiber_block* block = nullptr;
+    std::unique_ptr<result_node<T>> node;
+    try {
+        node = std::make_unique<result_node<T>>();
+        block = bear(all.home(), options, call(std::forward<F>(function)), false, site);
+    } catch (...) {
+        all.give_place();
+        throw;
+    }
+    static_cast<call*>(callable_of(*block))->adopt(all, *node);
+    all.start(*node.release(), *block);
+}
+
+}  // namespace weft::inline v0::detail

@@ -1,0 +1,123 @@
+// family.hpp - a task group without its type: children, their results, who waits for them.
+//
+// A child has a node on the heap, from add() until its result was taken. Under the lock of `word_`,
+// whose number is that of the children that have not ended:
+//
+//     add                         linked into `fresh_`; if the family is cancelled, into `asked_`,
+//                                 and the child is asked to stop before it starts
+//     cancel                      each of `fresh_` goes to `asked_`, and then, without the lock but
+//                                 held by a reference, is asked to stop
+//     end of a child              unlinked from either; into `ended_`, with its result; number - 1
+//     end of one that failed      into `ended_` first; then, without the lock, the others are
+//                                 cancelled; then number - 1
+//
+// So what failed is in `ended_` before whatever was cancelled because of it. Nobody touches the
+// family after its number - 1 was seen: the parent may be gone. Waiters are claimed under the lock
+// and woken after it (wait_word.hpp).
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <exception>
+#include <optional>
+
+#include <weft/fiber/detail/birth.hpp>
+#include <weft/fiber/detail/cancel_follower.hpp>
+#include <weft/scope/options.hpp>
+#include <weft/sync/detail/wait_word.hpp>
+#include <weft/sync/semaphore.hpp>
+
+namespace weft::inline v0::detail {
+
+/// One child.
+struct child_node {
+    enum class end : unsigned char { none, value, failed, cancelled };
+
+    child_node() = default;
+    child_node(const child_node&) = delete;
+    child_node& operator=(const child_node&) = delete;
+    virtual ~child_node() = default;
+
+    void link_before(child_node& other) noexcept {
+        next = &other;
+        previous = other.previous;
+        previous->next = this;
+        other.previous = this;
+    }
+    void unlink() noexcept {
+        next->previous = previous;
+        previous->next = next;
+        next = previous = this;
+    }
+
+    child_node* next = this;  // a ring
+    child_node* previous = this;
+    fiber_handle fiber;  // until it ends
+    std::size_t index = 0;
+    end how = end::none;
+    std::exception_ptr error;  // failed, cancelled
+};
+
+class family final : private cancel_follower {
+public:
+    explicit family(const task_group_options& options);
+    family(const family&) = delete;
+    family& operator=(const family&) = delete;
+    ~family();
+
+    [[nodiscard]] executor& home() const noexcept { return *home_; }
+    [[nodiscard]] const task_group_options& options() const noexcept { return options_; }
+
+    // For add().
+    /// Waits until one more may run.
+    void take_place();
+    void give_place() noexcept;
+    /// Takes the node, and starts the child.
+    void start(child_node& node, fiber_block& block) noexcept;
+
+    /// The last thing that a child does.
+    void child_ended(child_node& node) noexcept;
+
+    /// The next one that has ended; the caller owns it.
+    [[nodiscard]] child_node* take_ended();
+    void wait_for_all();
+    void cancel(cancel_reason reason) noexcept;
+
+    // For with_task_group().
+    /// Cancels those that are left and waits for all.
+    void leave() noexcept;
+    /// Throws what failed and nobody took.
+    void throw_what_failed();
+
+    [[nodiscard]] std::size_t size() noexcept;
+    [[nodiscard]] std::size_t failures() noexcept;
+
+private:
+    void follow(cancel_reason reason, cancel_round& round) noexcept override;
+    void cancel_children(cancel_reason reason, cancel_round& round) noexcept;
+    void announce_failure(child_node& node) noexcept;
+    [[nodiscard]] child_node* pop_ended() noexcept;
+    [[nodiscard]] std::exception_ptr take_failure() noexcept;
+    [[nodiscard]] bool all_ended() const noexcept;
+    void wait_for_all_firmly() noexcept;
+
+    const task_group_options options_;
+    executor* const home_;
+    std::optional<cancel_scope> body_;  // what the parent does meanwhile; none in a plain thread
+    std::optional<counting_semaphore<>> places_;  // of a bounded one
+
+    wait_word word_;  // the number of children that have not ended; its queue: waits for all
+    // Guarded by word_.
+    waiter_queue takers_;  // wait for the next result
+    child_node fresh_;     // rings
+    child_node asked_;
+    child_node ended_;
+    std::size_t untaken_ = 0;  // in ended_
+    std::size_t added_ = 0;
+    std::size_t failures_ = 0;
+    bool delivered_ = false;  // a failure was
+    cancel_reason reason_ = cancel_reason::none;
+};
+
+}  // namespace weft::inline v0::detail

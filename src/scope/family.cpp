@@ -1,0 +1,244 @@
+// family.cpp - see family.hpp, which has the protocol.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <weft/scope/detail/family.hpp>
+
+#include <weft/base/assert.hpp>
+#include <weft/base/test_point.hpp>
+#include <weft/fiber/detail/swapped.hpp>
+#include <weft/fiber/suspend.hpp>
+
+namespace weft::inline v0::detail {
+
+namespace {
+
+constexpr wait_reason waits_for_next{"waits for the next result of a task group"};
+constexpr wait_reason waits_for_all{"waits for a task group"};
+constexpr wait_reason leaves{"leaves a task group, whose children have not ended", false};
+
+constexpr const char* in_swapped =
+    "with_task_group: a swapped fiber's locals cannot be shared with its children "
+    "(task_group_options::shares_locals)";
+
+}  // namespace
+
+family::family(const task_group_options& options)
+    : options_(options),
+      home_(options.home != nullptr ? options.home : &current_executor("with_task_group")) {
+    WEFT_ASSERT(!options.shares_locals || !running_is_swapped(), in_swapped);
+    if (options.limit != 0) places_.emplace(static_cast<std::ptrdiff_t>(options.limit));
+    if (!this_fiber::get_id()) return;
+    body_.emplace();
+    attach();
+}
+
+family::~family() {
+    while (const child_node* const left = pop_ended()) delete left;
+    if (body_) detach();
+}
+
+// --- children
+
+void family::take_place() {
+    if (places_) places_->acquire();
+}
+
+void family::give_place() noexcept {
+    if (places_) places_->release();
+}
+
+void family::start(child_node& node, fiber_block& block) noexcept {
+    const fiber_handle child(block);
+    node.fiber = child;
+    const std::uint64_t number = word_.enter();
+    node.index = added_++;
+    const cancel_reason reason = reason_;
+    node.link_before(reason == cancel_reason::none ? fresh_ : asked_);
+    word_.leave(number + 1);
+    WEFT_TEST_POINT("task_group: a child is listed");
+    if (reason != cancel_reason::none) cancel_round().stop(child, reason);
+    start_fiber(block);
+}
+
+void family::child_ended(child_node& node) noexcept {
+    give_place();
+    if (node.how == child_node::end::failed && !options_.collect) announce_failure(node);
+    const bool listed = node.how == child_node::end::failed && !options_.collect;
+    const bool kept = !options_.discard || node.how == child_node::end::failed;
+    fiber_handle self;
+    woken_list woken;
+    const std::uint64_t number = word_.enter();
+    if (!listed) {
+        node.unlink();
+        std::swap(self, node.fiber);
+        if (node.how == child_node::end::failed) ++failures_;
+        if (kept) {
+            node.link_before(ended_);
+            ++untaken_;
+            if (waiter* const taker = takers_.claim_one()) woken.add(*taker);
+        }
+    }
+    if (number == 1) {
+        word_.queue().claim_all(woken);
+        takers_.claim_all(woken);
+    }
+    word_.leave(number - 1);
+    if (!kept) delete &node;
+    woken.wake();
+}
+
+// The child has not ended as far as its parent can see: so everything is still there.
+void family::announce_failure(child_node& node) noexcept {
+    fiber_handle self;
+    woken_list woken;
+    const std::uint64_t number = word_.enter();
+    node.unlink();
+    std::swap(self, node.fiber);
+    ++failures_;
+    node.link_before(ended_);
+    ++untaken_;
+    if (waiter* const taker = takers_.claim_one()) woken.add(*taker);
+    word_.leave(number);
+    woken.wake();
+    WEFT_TEST_POINT("task_group: a failure is listed, and nobody cancelled");
+    cancel(cancel_reason::failed);
+    if (body_) body_->cancel(cancel_reason::failed);
+}
+
+// --- cancelling
+
+void family::cancel(cancel_reason reason) noexcept {
+    cancel_round round;
+    cancel_children(reason, round);
+}
+
+void family::follow(cancel_reason reason, cancel_round& round) noexcept {
+    cancel_children(reason, round);
+}
+
+void family::cancel_children(cancel_reason reason, cancel_round& round) noexcept {
+    for (;;) {
+        fiber_handle child;
+        const std::uint64_t number = word_.enter();
+        if (reason_ == cancel_reason::none) reason_ = reason;
+        child_node* const node = fresh_.next;
+        if (node != &fresh_) {
+            node->unlink();
+            node->link_before(asked_);
+            child = node->fiber;
+        }
+        word_.leave(number);
+        if (!child) return;
+        WEFT_TEST_POINT("task_group: about to stop a child");
+        round.stop(child, reason);
+    }
+}
+
+// --- results
+
+child_node* family::pop_ended() noexcept {
+    const std::uint64_t number = word_.enter();
+    child_node* node = ended_.next;
+    if (node != &ended_) {
+        node->unlink();
+        --untaken_;
+        if (node->how == child_node::end::failed) delivered_ = true;
+    } else {
+        node = nullptr;
+    }
+    word_.leave(number);
+    return node;
+}
+
+child_node* family::take_ended() {
+    WEFT_ASSERT(!options_.discard, "task_group::next: the group keeps no results");
+    for (;;) {
+        if (child_node* const node = pop_ended()) return node;
+        WEFT_ASSERT(size() != 0, "task_group::next: the group is empty");
+        const wait_outcome outcome = wait(
+            waits_for_next, no_deadline,
+            [this](waiter& me) noexcept {
+                const std::uint64_t number = word_.enter();
+                const bool waits = untaken_ == 0 && number != 0;
+                if (waits) takers_.push_back(me);
+                word_.leave(number);
+                return waits;
+            },
+            [this](waiter& me) noexcept {
+                const std::uint64_t number = word_.enter();
+                takers_.remove(me);
+                word_.leave(number);
+            });
+        if (outcome != wait_outcome::cancelled) continue;
+        if (child_node* const node = pop_ended()) return node;  // it happened
+        throw_cancelled();
+    }
+}
+
+void family::wait_for_all() {
+    const wait_outcome outcome = wait(
+        waits_for_all, no_deadline,
+        [this](waiter& me) noexcept {
+            const std::uint64_t number = word_.enter();
+            if (number != 0) word_.queue().push_back(me);
+            word_.leave(number);
+            return number != 0;
+        },
+        [this](waiter& me) noexcept { word_.withdraw(me); });
+    if (!options_.collect && failures() != 0) {
+        wait_for_all_firmly();  // they were cancelled because of it
+        if (const std::exception_ptr error = take_failure()) std::rethrow_exception(error);
+    }
+    if (outcome == wait_outcome::cancelled && !all_ended()) throw_cancelled();
+}
+
+// acquire: pairs with the release of the last child's leave()
+bool family::all_ended() const noexcept {
+    return (word_.load(std::memory_order_acquire) & ~wait_word::queued) == 0;
+}
+
+void family::wait_for_all_firmly() noexcept {
+    if (all_ended()) return;
+    wait(leaves, no_deadline, [this](waiter& me) noexcept {
+        const std::uint64_t number = word_.enter();
+        if (number != 0) word_.queue().push_back(me);
+        word_.leave(number);
+        return number != 0;
+    });
+}
+
+std::exception_ptr family::take_failure() noexcept {
+    std::exception_ptr error;
+    const std::uint64_t number = word_.enter();
+    for (child_node* node = ended_.next; node != &ended_ && error == nullptr; node = node->next)
+        if (node->how == child_node::end::failed) error = node->error;
+    if (delivered_ && !options_.collect) error = nullptr;
+    delivered_ = true;
+    word_.leave(number);
+    return error;
+}
+
+void family::leave() noexcept {
+    if (!all_ended()) cancel(cancel_reason::parent_left);
+    wait_for_all_firmly();
+}
+
+void family::throw_what_failed() {
+    if (const std::exception_ptr error = take_failure()) std::rethrow_exception(error);
+}
+
+std::size_t family::size() noexcept {
+    const std::uint64_t number = word_.enter();
+    const std::size_t untaken = untaken_;
+    word_.leave(number);
+    return number + untaken;
+}
+
+std::size_t family::failures() noexcept {
+    const std::uint64_t number = word_.enter();
+    const std::size_t failures = failures_;
+    word_.leave(number);
+    return failures;
+}
+
+}  // namespace weft::inline v0::detail
