@@ -17,8 +17,8 @@
 #include <weft/base/test_point.hpp>
 #include <weft/fiber/suspend.hpp>
 
-#include "fiber/fiber_extras.hpp"
 #include "fiber/fiber_life.hpp"
+#include "fiber/scope_chain.hpp"
 
 namespace weft::inline v0::detail {
 
@@ -53,7 +53,7 @@ deadline_scope::~deadline_scope() {
 
 bool deadline_scope::has_fired() const noexcept {
     const block_lock lock(scope_.owner_);
-    return scope_.reason_ == cancel_reason::timed_out;
+    return scope_chain::effective(scope_) == cancel_reason::timed_out;
 }
 
 // --- the timer

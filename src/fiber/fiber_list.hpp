@@ -41,7 +41,7 @@ public:
     static void describe_all(const std::function<void(std::string_view)>& line);
 
 private:
-    executor& home_;
+    [[maybe_unused]] executor& home_;
     mutable std::mutex mutex_;
     fiber_block* first_ = nullptr;
     // Among all lists; guarded by the registry's mutex.

@@ -26,7 +26,7 @@ public:
     /// Suspends: maybe, if it fires at this moment. Cancel: ignored.
     ~deadline_scope();
 
-    /// Whether its own deadline has cancelled it.
+    /// Whether its own deadline has cancelled it, or an earlier one around it.
     [[nodiscard]] bool has_fired() const noexcept;
 
 private:
