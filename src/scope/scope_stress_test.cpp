@@ -37,7 +37,7 @@ void some_yields(long count) {
 POOL_TEST("task_group: stress, cancel against completion, and no result is lost") {
     const weft_test::yields_at_test_points points;
     constexpr int children = 4;
-    for (long round = rounds_for(kind, 20'000); round > 0; --round) {
+    for (long round = rounds_for(kind, 10'000); round > 0; --round) {
         std::atomic<int> completed = 0;
         int values = 0;
         int stopped = 0;
@@ -73,7 +73,7 @@ POOL_TEST("task_group: stress, a parent that is stopped while its children end")
         std::atomic<int> alive = 0;
         std::atomic<bool> left_one = false;
     } all;
-    for (long round = rounds_for(kind, 20'000); round > 0; --round) {
+    for (long round = rounds_for(kind, 10'000); round > 0; --round) {
         fiber parent(p, options(), [&, round] {
             const scope_exit check([&] {
                 if (all.alive != 0) all.left_one = true;
@@ -100,7 +100,7 @@ POOL_TEST("task_group: stress, a parent that is stopped while its children end")
 POOL_TEST("task_group: stress, several children that fail, in groups inside groups") {
     const weft_test::yields_at_test_points points;
     std::atomic<int> alive = 0;
-    for (long round = rounds_for(kind, 20'000); round > 0; --round) {
+    for (long round = rounds_for(kind, 5'000); round > 0; --round) {
         int caught = 0;
         const task_group_options inside{.shares_locals = false, .fiber = options()};
         try {
@@ -134,7 +134,7 @@ POOL_TEST("deadline: stress, it fires while its waiter is being woken") {
     const weft_test::yields_at_test_points points;
     std::atomic<long> in_time = 0;
     std::atomic<long> late = 0;
-    const long rounds = rounds_for(kind, 50'000);
+    const long rounds = rounds_for(kind, 20'000);
     for (long round = 0; round < rounds; ++round) {
         event set;
         wait_group both(2);
@@ -161,7 +161,7 @@ POOL_TEST("deadline: stress, it cancels a tree whose children end at the same mo
     const weft_test::yields_at_test_points points;
     std::atomic<int> alive = 0;
     std::atomic<bool> left_one = false;
-    for (long round = rounds_for(kind, 30'000); round > 0; --round) {
+    for (long round = rounds_for(kind, 5'000); round > 0; --round) {
         fiber parent(p, options(), [&, round] {
             const auto result = with_timeout(std::chrono::microseconds(round % 16), [&] {
                 with_task_group<void>({.shares_locals = false, .fiber = options()}, [&](auto& g) {
