@@ -19,9 +19,9 @@ class off_shared_stack {
 public:
     template <class... Args>
     explicit off_shared_stack(Args&&... args)
-        : object_(on_shared_stack(storage_) ? new T(std::forward<Args>(args)...)
-                                            : ::new (static_cast<void*>(storage_))
-                                                  T(std::forward<Args>(args)...)) {}
+        : object_(running_is_swapped() ? new T(std::forward<Args>(args)...)
+                                       : ::new (static_cast<void*>(storage_))
+                                             T(std::forward<Args>(args)...)) {}
     off_shared_stack(const off_shared_stack&) = delete;
     off_shared_stack& operator=(const off_shared_stack&) = delete;
     ~off_shared_stack() {
