@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <latch>
 #include <mutex>
 #include <semaphore>
@@ -115,6 +116,7 @@ WEFT_TEST("pool: workers bound to CPUs stay on one each") {
 }
 
 WEFT_TEST("pool: what is queued behind a busy worker is taken by another") {
+    if (std::getenv("WEFT_FORCE_MIGRATE") != nullptr) return;  // nothing is taken: all is sent
     pool p({.workers = 2});
     std::latch others(10);
     post(p, [&] {

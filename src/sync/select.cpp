@@ -25,6 +25,7 @@
 // here, after which nothing of it is touched.
 //
 // SPDX-License-Identifier: Apache-2.0
+#include <weft/fiber/cancel.hpp>
 #include <weft/sync/select.hpp>
 
 #include <algorithm>
@@ -192,7 +193,7 @@ struct select_access {
         }
         if (ended == wait_outcome::event) return nowhere;
         if (ended == wait_outcome::timed_out) return moment;
-        return std::unexpected(std::make_error_code(std::errc::operation_canceled));
+        return std::unexpected(error_code_of(this_fiber::stop_reason()));
     }
 
     [[nodiscard]] std::expected<std::size_t, std::error_code> take_one(

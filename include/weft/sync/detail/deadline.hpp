@@ -64,8 +64,9 @@ template <class Lock, class Clock, class Duration>
 /// What a wait came to, for timed forms that report.
 [[nodiscard]] inline std::expected<void, std::error_code> report_of(wait_outcome outcome) {
     if (outcome == wait_outcome::event) return {};
-    return std::unexpected(std::make_error_code(
-        outcome == wait_outcome::timed_out ? std::errc::timed_out : std::errc::operation_canceled));
+    if (outcome == wait_outcome::timed_out)
+        return std::unexpected(std::make_error_code(std::errc::timed_out));
+    return std::unexpected(error_code_of(this_fiber::stop_reason()));
 }
 
 }  // namespace weft::inline v0::detail
