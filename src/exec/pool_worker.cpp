@@ -150,19 +150,20 @@ void pool_worker::receive(runnable* r, std::memory_order order) noexcept {
 // --- the queues of a worker among others
 
 runnable* pool_worker::take_from_queues() noexcept {
-    took_bound = false;
+    took_hidden = false;
     if (slot.load(std::memory_order_relaxed) != nullptr)
         if (runnable* const r = slot.exchange(nullptr, std::memory_order_acquire)) {
             slot_changes.add(1);
+            took_hidden = true;
             return r;
         }
     if (!ready.empty() && (turn_of_bound_ = !turn_of_bound_)) {
-        took_bound = true;
+        took_hidden = true;
         return ready.pop();
     }
     runnable* const r = ring.pop();
     if (r == nullptr) {
-        took_bound = true;
+        took_hidden = true;
         return ready.pop();
     }
     if (runnable* const ahead = ring.peek(fetched_ahead)) __builtin_prefetch(ahead, 1);
@@ -237,7 +238,7 @@ void worker::wake_shared(runnable* r) noexcept {
 void worker::requeue_shared(runnable* r) noexcept {
     pool_worker& me = *shared;
     if (r->bound_to != 0 || me.core.options.force_migrate) return me.post(r);
-    if (me.took_bound) return me.post(r);  // what runs next cannot be taken: others are told
+    if (me.took_hidden) return me.post(r);  // others are told: what runs next may run for long
     // With many elsewhere it goes behind those, not only behind the ones of this worker.
     if (me.ring.size() > 3 * enough && !me.core.overflow.empty()) [[unlikely]]
         me.core.overflow.push(r);

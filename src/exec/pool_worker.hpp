@@ -97,7 +97,9 @@ struct alignas(64) pool_worker final : worker {
     alignas(64) inbox mail;  // for those that may run nowhere else
     steal_queue<runnable, 1024> ring;
 
-    bool took_bound = false;  // what was taken last may run nowhere else
+    // What was taken last may run nowhere else, or was taken while somebody watched the slot for it
+    // and may have looked at the ring before.
+    bool took_hidden = false;
 
     // worker's own
     [[nodiscard]] runnable* take_from_queues() noexcept;

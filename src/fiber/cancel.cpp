@@ -120,8 +120,11 @@ std::stop_token get_stop_token() {
 bool stop_requested() noexcept {
     const detail::fiber_worker* const worker = detail::fiber_worker::here();
     if (worker == nullptr || worker->current == nullptr) return false;
-    arm_if_unarmed(*worker->current);
-    return worker->current->is_cancelled();
+    fiber_block& me = *worker->current;
+    arm_if_unarmed(me);
+    if (!me.is_cancelled() && me.extras != nullptr && me.extras->deadline != nullptr)
+        detail::cancel_late_deadlines(me);
+    return me.is_cancelled();
 }
 
 cancel_reason stop_reason() noexcept {

@@ -42,7 +42,8 @@ deadline_scope::deadline_scope(time_point deadline, cancel_scope::shield shielde
 
 deadline_scope::~deadline_scope() {
     fiber_block& me = scope_.owner_;
-    if (state_ == state::armed && !timer_queue::disarm(timer_)) wait_until_run();
+    if (state_ == state::fired || (state_ == state::armed && !timer_queue::disarm(timer_)))
+        wait_until_run();
     me.extras->deadline = outer_;
     bool unarmed = false;
     for (const deadline_scope* one = outer_; one != nullptr && !unarmed; one = one->outer_)
@@ -80,11 +81,21 @@ void arm_deadlines(fiber_block& me) noexcept {
 void disarm_deadlines(fiber_block& me) noexcept {
     if (me.extras == nullptr) return;
     for (deadline_scope* one = me.extras->deadline; one != nullptr; one = one->outer_) {
-        if (one->state_ != deadline_scope::state::armed || !timer_queue::disarm(one->timer_))
+        if (one->state_ != deadline_scope::state::armed) continue;
+        if (!timer_queue::disarm(one->timer_)) {
+            one->state_ = deadline_scope::state::fired;  // its queue may be gone when it is left
             continue;
+        }
         one->state_ = deadline_scope::state::unarmed;
         me.attention.fetch_or(unarmed_bit, std::memory_order_relaxed);
     }
+}
+
+void cancel_late_deadlines(fiber_block& me) noexcept {
+    const time_point now = me.home->clock().now();
+    for (deadline_scope* one = me.extras->deadline; one != nullptr; one = one->outer_)
+        if (one->state_ == deadline_scope::state::armed && one->deadline_ <= now)
+            one->scope_.cancel(cancel_reason::timed_out);
 }
 
 runnable* deadline_scope::fire(timer_node& node) noexcept {

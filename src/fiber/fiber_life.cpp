@@ -328,6 +328,7 @@ runnable* fiber_block::run() noexcept {
         return run_on(*thread.fibers, *this);
     }
     // An executor without workers of its own: this thread is one for the time being.
+    if (!thread.overflow_ready) prepare_thread_for_overflow();
     runnable::kind |= guest_bit;
     worker guest(*home);
     guest.timers = w != nullptr ? w->timers : nullptr;

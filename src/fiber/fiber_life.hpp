@@ -70,6 +70,8 @@ runnable* fire_timer(timer_node& node) noexcept;
 void arm_deadlines(fiber_block& me) noexcept;
 /// Before it goes to another executor, whose timers will do.
 void disarm_deadlines(fiber_block& me) noexcept;
+/// For one that asks and does not wait: its worker, which it holds, would never look at the timer.
+void cancel_late_deadlines(fiber_block& me) noexcept;
 
 // hooks.cpp
 void leave_through_hooks(fiber_block& me, departure& what, bool waits);

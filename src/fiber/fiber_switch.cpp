@@ -39,7 +39,8 @@ namespace {
 // Where others take from the queues it goes to the slot: they must see it while this worker runs
 // something else.
 void run_first(fiber_worker& worker, runnable* r) noexcept {
-    if (worker.exec.shared != nullptr && r->bound_to == 0) return worker.exec.wake(r);
+    if (worker.exec.shared != nullptr)
+        return r->bound_to == 0 ? worker.exec.wake(r) : worker.exec.home.post(r);
     if (worker.attachment != nullptr && (r->bound_to == 0 || r->bound_to == worker.exec.number))
         worker.exec.put_first(r);
     else

@@ -67,7 +67,7 @@ WEFT_TEST("pool: one that yields to a bound one is seen while that holds the wor
     std::atomic<bool> went_on = false;
     std::atomic<bool> started = false;
     for (const unsigned worker : {0U, 1U})  // it is on one of the two
-        go(p, {.worker = worker}, [&] {
+        go(p, {.worker = worker}, [&, worker] {
             started = true;
             if (worker == 0) hold_until(went_on);
         });

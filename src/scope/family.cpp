@@ -62,13 +62,15 @@ void family::start(child_node& node, fiber_block& block) noexcept {
 
 void family::child_ended(child_node& node) noexcept {
     give_place();
-    if (node.how == child_node::end::failed && !options_.collect) announce_failure(node);
     const bool listed = node.how == child_node::end::failed && !options_.collect;
     const bool kept = !options_.discard || node.how == child_node::end::failed;
+    if (listed) announce_failure(node);  // from then on the node is its taker's
     fiber_handle self;
     woken_list woken;
     const std::uint64_t number = word_.enter();
-    if (!listed) {
+    if (listed) {
+        --announced_;
+    } else {
         node.unlink();
         std::swap(self, node.fiber);
         if (node.how == child_node::end::failed) ++failures_;
@@ -95,6 +97,7 @@ void family::announce_failure(child_node& node) noexcept {
     node.unlink();
     std::swap(self, node.fiber);
     ++failures_;
+    ++announced_;
     node.link_before(ended_);
     ++untaken_;
     if (waiter* const taker = takers_.claim_one()) woken.add(*taker);
@@ -159,7 +162,7 @@ child_node* family::take_ended() {
             waits_for_next, no_deadline,
             [this](waiter& me) noexcept {
                 const std::uint64_t number = word_.enter();
-                const bool waits = untaken_ == 0 && number != 0;
+                const bool waits = untaken_ == 0 && number != announced_;
                 if (waits) takers_.push_back(me);
                 word_.leave(number);
                 return waits;
@@ -229,9 +232,9 @@ void family::throw_what_failed() {
 
 std::size_t family::size() noexcept {
     const std::uint64_t number = word_.enter();
-    const std::size_t untaken = untaken_;
+    const std::size_t sum = number - announced_ + untaken_;
     word_.leave(number);
-    return number + untaken;
+    return sum;
 }
 
 std::size_t family::failures() noexcept {

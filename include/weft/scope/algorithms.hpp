@@ -10,6 +10,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <optional>
@@ -20,6 +21,7 @@
 #include <variant>
 
 #include <weft/scope/task_group.hpp>
+#include <weft/sync/detail/wait_word.hpp>
 
 namespace weft::inline v0 {
 
@@ -58,6 +60,8 @@ auto all(F&&... functions) {
         }
         (std::index_sequence_for<F...>());
         g.wait();
+        if (!std::apply([](const auto&... slot) { return (slot.has_value() && ...); }, slots))
+            detail::throw_cancelled();  // one of them ended by that
     });
     return std::apply([](auto&... slot) { return std::tuple(std::move(*slot)...); }, slots);
 }
@@ -68,16 +72,32 @@ template <std::ranges::input_range Range, class F>
     requires std::invocable<F&, std::ranges::range_reference_t<Range>>
 void for_each(Range&& range, std::size_t limit, F&& function) {
     using reference = std::ranges::range_reference_t<Range>;
+    // Only those of a forward range stay where they are while the next one is looked at.
+    constexpr bool they_stay =
+        std::is_lvalue_reference_v<reference> && std::ranges::forward_range<Range>;
+    std::size_t added = 0;
+    std::atomic<std::size_t> done = 0;
     with_task_group<void>({.limit = limit, .discard = true}, [&](task_group<void>& g) {
         for (auto&& item : range) {
-            if constexpr (std::is_lvalue_reference_v<reference>)
-                g.add([&function, &item] { std::invoke(function, item); });
-            else
-                g.add([&function, item = std::forward<decltype(item)>(item)]() mutable {
-                    std::invoke(function, std::move(item));
+            if constexpr (they_stay)
+                g.add([&function, &done, &item] {
+                    std::invoke(function, item);
+                    ++done;
                 });
+            else
+                g.add([&function, &done,
+                       kept = std::ranges::range_value_t<Range>(
+                           std::forward<decltype(item)>(item))]() mutable {
+                    if constexpr (std::is_lvalue_reference_v<reference>)
+                        std::invoke(function, kept);
+                    else
+                        std::invoke(function, std::move(kept));
+                    ++done;
+                });
+            ++added;
         }
         g.wait();
+        if (done != added) detail::throw_cancelled();  // one of them ended by that
     });
 }
 

@@ -24,6 +24,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <weft/base/assert.hpp>
 #include <weft/fiber/go.hpp>
 #include <weft/scope/detail/child.hpp>
 #include <weft/scope/detail/family.hpp>
@@ -96,6 +97,7 @@ public:
     /// Asks all children to stop, those that are added later too. The function itself goes on.
     /// Suspends: never. From: whoever knows that the group lives. Stop callbacks run in it.
     void cancel(cancel_reason reason = cancel_reason::requested) noexcept {
+        WEFT_ASSERT(reason != cancel_reason::none, "task_group::cancel: for no reason");
         family_.cancel(reason);
     }
 

@@ -32,6 +32,7 @@ public:
 private:
     friend void arm_deadlines(fiber_block& me) noexcept;
     friend void disarm_deadlines(fiber_block& me) noexcept;
+    friend void cancel_late_deadlines(fiber_block& me) noexcept;
 
     runnable* run() noexcept override;
     static runnable* fire(timer_node& node) noexcept;
@@ -42,7 +43,7 @@ private:
     // Its fiber alone.
     const time_point deadline_;
     deadline_scope* outer_;
-    enum class state : unsigned char { unarmed, armed, late } state_ = state::unarmed;
+    enum class state : unsigned char { unarmed, armed, fired, late } state_ = state::unarmed;
     // The queue's, while it is armed.
     timer_node timer_;
     // Guarded by the fiber's lock.

@@ -113,7 +113,8 @@ private:
     child_node fresh_;     // rings
     child_node asked_;
     child_node ended_;
-    std::size_t untaken_ = 0;  // in ended_
+    std::size_t untaken_ = 0;    // in ended_
+    std::size_t announced_ = 0;  // failed and in ended_, but still in the number
     std::size_t added_ = 0;
     std::size_t failures_ = 0;
     bool delivered_ = false;  // a failure was
