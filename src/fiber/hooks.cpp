@@ -75,9 +75,14 @@ void suspend_below(fiber_block& me) {
     departure* const original = leaving.what;
     const bool waits = leaving.waits;
     leaving.what = keep_if_swapped(worker, me, original, waits);
+    me.listed = false;  // a hook above may have waited for something else
     leave_with(&after_hooks, waits ? static_cast<const wait_request*>(original) : nullptr);
     me.resume_as = &me;
-    if (waits) end_wait(me, static_cast<wait_request&>(*original));
+    if (!waits) return;
+    auto& request = static_cast<wait_request&>(*original);
+    end_wait(me, request);
+    // Before the hooks above go on: they may wait for something else, in another list.
+    if (request.can_be_withdrawn) conclude(static_cast<withdrawing_request&>(request), me);
 }
 
 }  // namespace

@@ -116,15 +116,12 @@ void wait_in_thread(wait_request& request) noexcept {
 
 // --- waits that may have to be withdrawn
 
-namespace {
-
-void conclude(const withdrawing_request& request, waiter& me) noexcept {
+void conclude(withdrawing_request& request, waiter& me) noexcept {
+    if (std::exchange(request.concluded, true)) return;  // by the lowest hook
     const bool otherwise =
         request.outcome == wait_outcome::timed_out || request.outcome == wait_outcome::cancelled;
     if (otherwise && me.listed) request.withdraw(request.withdrawer, me);
 }
-
-}  // namespace
 
 void wait_withdrawing_function(void* argument, void*) {
     auto& request = *static_cast<withdrawing_request*>(argument);

@@ -245,3 +245,21 @@ MATRIX_TEST("when_all and when_any: what async started is waited for, though nob
     run();
     CHECK(log == "a1b2");
 }
+
+WEFT_TEST("async: when_any gives the first, and does not wait for the others") {
+    loop s({.external_wakes = false});
+    bool go_on = false;
+    bool got = false;
+    go(s, [&] {
+        auto first = when_any(async([&] {
+                                  while (!go_on) yield();
+                              }),
+                              async([] {}))
+                         .get();
+        CHECK(first.index == 1);
+        got = true;
+        go_on = true;  // the slow one could not end before
+    });
+    s.run();
+    CHECK(got);
+}

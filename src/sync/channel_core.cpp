@@ -208,7 +208,7 @@ channel_result channel_core::send_plain(const void* value, patience how) {
         if (done.what == verdict::closed) return channel_result::closed;
         if (done.what == verdict::ready) {
             grow();
-            return send_slowly(value, how);
+            return send_plain(value, how);  // with room there is nothing to wait for
         }
     }
     return how.waits ? send_slowly(value, how) : channel_result::would_block;
@@ -229,14 +229,12 @@ channel_result channel_core::receive_plain(void* to, patience how) {
 
 // Comes back when something was missing.
 [[gnu::noinline]] channel_result channel_core::send_slowly(const void* value, patience how) {
-    if (!how.waits) return send_plain(value, how);
     channel_waiter me{.where = this, .place = const_cast<void*>(value), .sends = true};
     taken_item none;
-    for (;;) {
-        const channel_result result = wait_for(me, how.deadline, none);
-        if (result != channel_result::again) return result;
-        grow();
-    }
+    const channel_result result = wait_for(me, how.deadline, none);
+    if (result != channel_result::again) return result;
+    grow();
+    return send_plain(value, how);
 }
 
 [[gnu::noinline]] channel_result channel_core::receive_slowly(void* to, patience how) {

@@ -306,3 +306,17 @@ WEFT_TEST("channel misuse: aborts by name") {
     };
     EXPECT_DEATH(on_a_swapped_stack(), "channel: waited on where it lies on a swapped");
 }
+
+LOOP_TEST("channel: a send that need not wait happens in a cancelled fiber, too") {
+    channel<int> c(unbounded);
+    fiber f(s, [&] {
+        this_fiber::throw_if_cancelled();
+        static_cast<void>(park());
+        for (int i = 0; i < 300; ++i) CHECK(c.send(i).has_value());
+    });
+    run_until_blocked();
+    f.request_stop();
+    run_until_blocked();
+    f.detach();
+    for (int i = 0; i < 300; ++i) CHECK(c.try_receive() == i);
+}

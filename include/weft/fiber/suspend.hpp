@@ -51,11 +51,13 @@ struct wait_request : departure {
     const wait_reason* reason;
     time_point deadline;
     wait_outcome outcome;
+    bool can_be_withdrawn = false;  // it is a withdrawing_request
 };
 
 struct withdrawing_request : wait_request {
     void* withdrawer;
     void (*withdraw)(void* withdrawer, waiter& self) noexcept;
+    bool concluded = false;
 };
 
 void suspend_function(void* request, void*);
@@ -149,7 +151,8 @@ template <class Publish, class Withdraw>
                                  },
                                  &reason,
                                  deadline,
-                                 wait_outcome::event},
+                                 wait_outcome::event,
+                                 true},
                                 &withdraw,
                                 [](void* withdrawer, waiter& self) noexcept {
                                     (*static_cast<Withdraw*>(withdrawer))(self);

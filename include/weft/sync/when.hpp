@@ -71,10 +71,16 @@ protected:
     Sequence futures_;
 
 private:
-    // Those that run are waited for; others may never be ready.
+    // Ready: the futures are in the value, unless they were taken, and wait themselves.
     void discard() noexcept override {
-        for (when_node& node : nodes_)
-            if (node.inner->waits_at_end) node.inner->wait_firmly();
+        if (this->is_ready())
+            this->value.reset();
+        else
+            wait_at_end();
+    }
+    // Those that run are waited for; others may never be ready.
+    void wait_at_end() noexcept override {
+        for (when_node& node : nodes_) node.inner->wait_at_end();
     }
 
     Nodes nodes_;

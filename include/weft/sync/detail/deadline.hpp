@@ -33,7 +33,9 @@ template <class Clock, class Duration>
         if (since <= wide(time_point::min().time_since_epoch())) return time_point::min();
         return time_point(std::chrono::ceil<time_point::duration>(when.time_since_epoch()));
     } else {
-        return deadline_after(now_for_sleep(), when - Clock::now());
+        const auto now = Clock::now();
+        if (when <= now) return now_for_sleep();
+        return deadline_after(now_for_sleep(), when - now);
     }
 }
 

@@ -62,6 +62,10 @@ public:
     void wait();
     [[nodiscard]] std::future_status wait_until(time_point deadline);
     void wait_firmly() noexcept;
+    /// Waits for what async started for it.
+    virtual void wait_at_end() noexcept {
+        if (waits_at_end) wait_firmly();
+    }
     /// Calls it now if it is ready.
     void on_ready(continuation& what) noexcept;
 
@@ -88,9 +92,7 @@ private:
     /// Runs the function and completes; it has begun to set.
     virtual void run_deferred() noexcept {}
     /// Nobody will ask for the result any more.
-    virtual void discard() noexcept {
-        if (waits_at_end) wait_firmly();
-    }
+    virtual void discard() noexcept { wait_at_end(); }
     [[nodiscard]] wait_outcome wait_until_ready(time_point deadline, const wait_reason& why);
 
     wait_word word_;
