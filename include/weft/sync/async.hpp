@@ -121,11 +121,11 @@ template <fiber_function F>
 }
 
 /// launch::async, alone or with deferred: as above. launch::deferred alone: function() runs in the
-/// first wait() or get(), there and then, and never if nobody waits.
+/// first wait() or get(), there and then, and never if nobody waits. (No place for the caller's
+/// location: std::async, which launch brings along, would then be as good a match.)
 template <fiber_function F>
-[[nodiscard]] future<detail::async_result<F>> async(
-    launch policy, F&& function, std::source_location site = std::source_location::current()) {
-    if ((policy & launch::async) == launch::async) return async(std::forward<F>(function), site);
+[[nodiscard]] future<detail::async_result<F>> async(launch policy, F&& function) {
+    if ((policy & launch::async) == launch::async) return async(std::forward<F>(function));
     return detail::defer_call(std::forward<F>(function));
 }
 
