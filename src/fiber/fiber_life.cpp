@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <exception>
 #include <stdexcept>
+#include <thread>
 
 #include <weft/base/assert.hpp>
 #include <weft/stack/overflow.hpp>
@@ -145,16 +146,27 @@ void bind_if_it_stays(const fiber_worker& worker, fiber_block& block) noexcept {
 
 bool prepare(fiber_worker& worker, fiber_block& block) noexcept {
     if (!this_thread_block().overflow_ready) prepare_thread_for_overflow();
-    try {
-        prepare_by_kind(worker, block);
-        bind_if_it_stays(worker, block);
-        block.runnable::kind |= started_bit;
-        return true;
-    } catch (const std::logic_error&) {  // what it was told makes no sense, and never will
-        block.home->unhandled(std::current_exception(), block);
-    } catch (...) {
-        if (fiber_list::of(*block.home).hungry.wait(block)) return false;
-        block.home->unhandled(std::current_exception(), block);
+    // Between a vain look for a stack and the question whether one is out, the last may have come
+    // back, or gone to another: so it is asked several times before that is the answer.
+    constexpr int most_attempts = 16;
+    for (int attempt = 1;; ++attempt) {
+        try {
+            prepare_by_kind(worker, block);
+            bind_if_it_stays(worker, block);
+            block.runnable::kind |= started_bit;
+            return true;
+        } catch (const std::logic_error&) {  // what it was told makes no sense, and never will
+            block.home->unhandled(std::current_exception(), block);
+            break;
+        } catch (...) {
+            if (fiber_list::of(*block.home).hungry.wait(block)) return false;
+            if (attempt < most_attempts && worker.exec.shared != nullptr) {
+                std::this_thread::yield();
+                continue;
+            }
+            block.home->unhandled(std::current_exception(), block);
+            break;
+        }
     }
     end_unstarted(worker, block);
     return false;
