@@ -263,7 +263,7 @@ WEFT_TEST("pool: an idle one uses no CPU") {
 }
 
 WEFT_TEST("pool: stress: a task posted while the last worker parks is run") {
-    const weft_test::yields_at_test_points here;
+    const weft_test::with_test_points here;
     for (const unsigned workers : {1U, 2U, 8U}) {
         pool p({.workers = workers});
         post_one_by_one(p, weft_test::stress_count(1'000'000) / 3);
@@ -277,7 +277,7 @@ WEFT_TEST("pool: stress: the same with eight workers on one CPU") {
 }
 
 WEFT_TEST("pool: stress: several threads post to one that keeps falling asleep") {
-    const weft_test::yields_at_test_points here;
+    const weft_test::with_test_points here;
     pool p({.workers = 2});
     const long rounds = weft_test::stress_count(1'000'000) / 4;
     std::vector<std::thread> posters;

@@ -18,7 +18,7 @@ constexpr auto order = std::memory_order_seq_cst;
 
 template <std::uint32_t Capacity>
 void owner_and_thieves(int thieves) {
-    const weft_test::yields_at_test_points here;
+    const weft_test::with_test_points here;
     const auto count = static_cast<std::size_t>(weft_test::stress_count(1'000'000));
     std::vector<std::atomic<int>> items(count);
     steal_queue<std::atomic<int>, Capacity> queue;

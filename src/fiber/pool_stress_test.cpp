@@ -22,7 +22,7 @@ using namespace weft;
 using namespace std::chrono_literals;
 
 POOL_TEST("pool: stress: a fiber is woken before its context is saved") {
-    const weft_test::yields_at_test_points here;
+    const weft_test::with_test_points here;
     const long rounds = weft_test::stress_count(500'000) / 4;
     std::atomic<long> got = 0;
     struct pair {
@@ -112,7 +112,7 @@ POOL_TEST("pool: a million direct transfers do not grow a stack") {
 }
 
 POOL_TEST("pool: stress: joins, sleeps and cancellations at once, with yields injected") {
-    const weft_test::yields_at_test_points here;
+    const weft_test::with_test_points here;
     const long rounds = weft_test::stress_count(50'000) / 10;
     for (long round = 0; round < rounds; ++round) {
         fiber parent(p, options(), [this] {

@@ -35,7 +35,7 @@ void some_yields(long count) {
 }  // namespace
 
 POOL_TEST("task_group: stress, cancel against completion, and no result is lost") {
-    const weft_test::yields_at_test_points points;
+    const weft_test::with_test_points points;
     constexpr int children = 4;
     for (long round = rounds_for(kind, 10'000); round > 0; --round) {
         std::atomic<int> completed = 0;
@@ -68,7 +68,7 @@ POOL_TEST("task_group: stress, cancel against completion, and no result is lost"
 }
 
 POOL_TEST("task_group: stress, a parent that is stopped while its children end") {
-    const weft_test::yields_at_test_points points;
+    const weft_test::with_test_points points;
     struct shared {
         std::atomic<int> alive = 0;
         std::atomic<bool> left_one = false;
@@ -98,7 +98,7 @@ POOL_TEST("task_group: stress, a parent that is stopped while its children end")
 }
 
 POOL_TEST("task_group: stress, several children that fail, in groups inside groups") {
-    const weft_test::yields_at_test_points points;
+    const weft_test::with_test_points points;
     std::atomic<int> alive = 0;
     for (long round = rounds_for(kind, 5'000); round > 0; --round) {
         int caught = 0;
@@ -131,7 +131,7 @@ POOL_TEST("task_group: stress, several children that fail, in groups inside grou
 }
 
 POOL_TEST("deadline: stress, it fires while its waiter is being woken") {
-    const weft_test::yields_at_test_points points;
+    const weft_test::with_test_points points;
     std::atomic<long> in_time = 0;
     std::atomic<long> late = 0;
     const long rounds = rounds_for(kind, 20'000);
@@ -158,7 +158,7 @@ POOL_TEST("deadline: stress, it fires while its waiter is being woken") {
 }
 
 POOL_TEST("deadline: stress, it cancels a tree whose children end at the same moment") {
-    const weft_test::yields_at_test_points points;
+    const weft_test::with_test_points points;
     std::atomic<int> alive = 0;
     std::atomic<bool> left_one = false;
     for (long round = rounds_for(kind, 5'000); round > 0; --round) {

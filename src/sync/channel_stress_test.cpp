@@ -10,15 +10,13 @@
 #include <weft/fiber/cancel.hpp>
 #include <weft/sync/channel.hpp>
 
-#include "pool_crowd.hpp"
+#include "crowd.hpp"
 
 using namespace weft;
 using namespace std::chrono_literals;
 using weft_test::gathering;
-using weft_test::let_others_run;
-using weft_test::on_loops;
-using weft_test::on_pool;
 using weft_test::with_test_points;
+using weft_test::yield_or_pass;
 
 namespace {
 
@@ -89,7 +87,7 @@ void close_meanwhile(const gathering& gather, long rounds) {
         std::atomic<long> received = 0;
         gather(5, [&](int who) {
             if (who == 4) {
-                for (long i = 0; i < round % 7; ++i) let_others_run();
+                for (long i = 0; i < round % 7; ++i) yield_or_pass();
                 c.close();
             } else if (who % 2 == 0) {
                 for (long i = 1;; ++i) {
@@ -141,7 +139,7 @@ void destroy_at_once(const gathering& gather, long rounds) {
                 now = mine.get();
                 CHECK(**mine->receive() == round);
                 mine.reset();
-                while (done.load() <= round) let_others_run();
+                while (done.load() <= round) yield_or_pass();
             }
             end = true;
         } else {
@@ -150,7 +148,7 @@ void destroy_at_once(const gathering& gather, long rounds) {
                     CHECK(one->send(std::make_unique<long>(round++)));
                     done = round;
                 } else {
-                    let_others_run();
+                    yield_or_pass();
                 }
         }
     });
@@ -180,46 +178,28 @@ void time_out_meanwhile(const gathering& gather, long rounds) {
 
 }  // namespace
 
-MATRIX_TEST("channel stress: everything sent is received once, plain items") {
-    conserve_all<long>(on_loops(kind), rounds_for(kind, 100'000));
-}
-POOL_TEST("channel stress: everything sent is received once, plain items, on a pool") {
-    conserve_all<long>(on_pool(p, kind), rounds_for(kind, 100'000));
+CROWD_TEST("channel stress: everything sent is received once, plain items") {
+    conserve_all<long>(gather(), rounds_for(kind, 100'000));
 }
 
-MATRIX_TEST("channel stress: everything sent is received once, items that are moved") {
-    conserve_all<boxed>(on_loops(kind), rounds_for(kind, 100'000));
-}
-POOL_TEST("channel stress: everything sent is received once, items that are moved, on a pool") {
-    conserve_all<boxed>(on_pool(p, kind), rounds_for(kind, 100'000));
+CROWD_TEST("channel stress: everything sent is received once, items that are moved") {
+    conserve_all<boxed>(gather(), rounds_for(kind, 100'000));
 }
 
-MATRIX_TEST("channel stress: close while others send and receive conserves every item") {
-    close_meanwhile(on_loops(kind), rounds_for(kind, 50'000));
-}
-POOL_TEST("channel stress: close while others send and receive conserves every item, on a pool") {
-    close_meanwhile(on_pool(p, kind), rounds_for(kind, 50'000));
+CROWD_TEST("channel stress: close while others send and receive conserves every item") {
+    close_meanwhile(gather(), rounds_for(kind, 50'000));
 }
 
-MATRIX_TEST("channel stress: four that send and then close lose nothing") {
-    send_and_close(on_loops(kind), rounds_for(kind, 50'000));
-}
-POOL_TEST("channel stress: four that send and then close lose nothing, on a pool") {
-    send_and_close(on_pool(p, kind), rounds_for(kind, 50'000));
+CROWD_TEST("channel stress: four that send and then close lose nothing") {
+    send_and_close(gather(), rounds_for(kind, 50'000));
 }
 
-MATRIX_TEST("channel stress: whoever receives destroys the channel at once") {
-    destroy_at_once(on_loops(kind), rounds_for(kind, 200'000));
-}
-POOL_TEST("channel stress: whoever receives destroys the channel at once, on a pool") {
-    destroy_at_once(on_pool(p, kind), rounds_for(kind, 200'000));
+CROWD_TEST("channel stress: whoever receives destroys the channel at once") {
+    destroy_at_once(gather(), rounds_for(kind, 200'000));
 }
 
-MATRIX_TEST("channel stress: a timeout close to a send, then another channel: one outcome each") {
-    time_out_meanwhile(on_loops(kind), rounds_for(kind, 100'000));
-}
-POOL_TEST("channel stress: a timeout close to a send, then another channel, on a pool") {
-    time_out_meanwhile(on_pool(p, kind), rounds_for(kind, 100'000));
+CROWD_TEST("channel stress: a timeout close to a send, then another channel: one outcome each") {
+    time_out_meanwhile(gather(), rounds_for(kind, 100'000));
 }
 
 MATRIX_TEST("channel stress: an item handed to somebody who is cancelled is not lost") {

@@ -8,15 +8,13 @@
 #include <weft/sync/future.hpp>
 #include <weft/sync/when.hpp>
 
-#include "pool_crowd.hpp"
+#include "crowd.hpp"
 
 using namespace weft;
 using namespace std::chrono_literals;
 using weft_test::gathering;
-using weft_test::let_others_run;
-using weft_test::on_loops;
-using weft_test::on_pool;
 using weft_test::with_test_points;
+using weft_test::yield_or_pass;
 
 namespace {
 
@@ -47,7 +45,7 @@ void destroy_at_once(const gathering& gather, long rounds) {
                 if (both* const one = now.exchange(nullptr))
                     one->p.set_value(7);
                 else
-                    let_others_run();
+                    yield_or_pass();
         }
     });
 }
@@ -90,25 +88,16 @@ void complete_many(const gathering& gather, long rounds) {
 
 }  // namespace
 
-MATRIX_TEST("future stress: whoever waits destroys promise and future as soon as it wakes") {
-    destroy_at_once(on_loops(kind), rounds_for(kind, 200'000));
-}
-POOL_TEST("future stress: whoever waits destroys promise and future at once, on a pool") {
-    destroy_at_once(on_pool(p, kind), rounds_for(kind, 200'000));
+CROWD_TEST("future stress: whoever waits destroys promise and future as soon as it wakes") {
+    destroy_at_once(gather(), rounds_for(kind, 200'000));
 }
 
-MATRIX_TEST("future stress: fibers and threads wait for one, with deadlines and without") {
-    wait_in_many_ways(on_loops(kind), rounds_for(kind, 200'000));
-}
-POOL_TEST("future stress: fibers and threads wait for one, on a pool") {
-    wait_in_many_ways(on_pool(p, kind), rounds_for(kind, 200'000));
+CROWD_TEST("future stress: fibers and threads wait for one, with deadlines and without") {
+    wait_in_many_ways(gather(), rounds_for(kind, 200'000));
 }
 
-MATRIX_TEST("future stress: when_all and when_any, completed by fibers and threads") {
-    complete_many(on_loops(kind), rounds_for(kind, 50'000));
-}
-POOL_TEST("future stress: when_all and when_any, completed by fibers and threads, on a pool") {
-    complete_many(on_pool(p, kind), rounds_for(kind, 50'000));
+CROWD_TEST("future stress: when_all and when_any, completed by fibers and threads") {
+    complete_many(gather(), rounds_for(kind, 50'000));
 }
 
 POOL_TEST("future stress: many async functions on a pool, all of them waited for") {

@@ -10,13 +10,11 @@
 #include <weft/fiber/cancel.hpp>
 #include <weft/sync/select.hpp>
 
-#include "pool_crowd.hpp"
+#include "crowd.hpp"
 
 using namespace weft;
 using namespace std::chrono_literals;
 using weft_test::gathering;
-using weft_test::on_loops;
-using weft_test::on_pool;
 using weft_test::with_test_points;
 
 namespace {
@@ -123,18 +121,12 @@ void face_with_each_capacity(const gathering& gather, long rounds) {
 
 }  // namespace
 
-MATRIX_TEST("select stress: facing each other, every send has its receive") {
-    face_with_each_capacity(on_loops(kind), rounds_for(kind, 100'000));
-}
-POOL_TEST("select stress: facing each other, every send has its receive, on a pool") {
-    face_with_each_capacity(on_pool(p, kind), rounds_for(kind, 100'000));
+CROWD_TEST("select stress: facing each other, every send has its receive") {
+    face_with_each_capacity(gather(), rounds_for(kind, 100'000));
 }
 
-MATRIX_TEST("select stress: two that face each other over and over make one pair each time") {
-    make_pairs(on_loops(kind), rounds_for(kind, 300'000));
-}
-POOL_TEST("select stress: two that face each other make one pair each time, on a pool") {
-    make_pairs(on_pool(p, kind), rounds_for(kind, 300'000));
+CROWD_TEST("select stress: two that face each other over and over make one pair each time") {
+    make_pairs(gather(), rounds_for(kind, 300'000));
 }
 
 MATRIX_TEST("select stress: cancelled while an item is handed over, it is not lost") {

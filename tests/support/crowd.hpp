@@ -19,29 +19,13 @@
 #include <thread>
 #include <vector>
 
-#include <weft/base/test_point.hpp>
 #include <weft/fiber/cancel.hpp>
 
 #include "loops.hpp"
 #include "pools.hpp"
+#include "test_points.hpp"
 
 namespace weft_test {
-
-/// Lets threads meet at the test points: now and then one gives up the processor there.
-class with_test_points {
-public:
-    with_test_points() { weft::detail::at_test_points = &meet; }
-    with_test_points(const with_test_points&) = delete;
-    with_test_points& operator=(const with_test_points&) = delete;
-    ~with_test_points() { weft::detail::at_test_points = nullptr; }
-
-private:
-    static void meet(const char*) noexcept {
-        static std::atomic<unsigned> count = 0;
-        if ((count.fetch_add(1, std::memory_order_relaxed) * 2654435761U >> 29) == 0)
-            std::this_thread::yield();
-    }
-};
 
 /// Cancel scopes that another thread cancels while their fibers wait in them. They lie outside of
 /// all stacks, for those of swapped fibers go away.
@@ -84,6 +68,9 @@ private:
     std::size_t turn_ = 0;
 };
 
+/// Runs body(0) to body(count - 1) at once, and returns when all have ended.
+using gathering = std::function<void(int count, const std::function<void(int)>& body)>;
+
 class crowd_fixture {
 public:
     crowd_fixture(weft::stack_kind k, const pool_variant* on) : kind(k), pool_(on) {}
@@ -96,6 +83,11 @@ public:
             crowd_on_pool(count, body);
         else
             crowd_on_loops(count, body);
+    }
+
+    /// The same, for a function that several tests share.
+    [[nodiscard]] gathering gather() const {
+        return [this](int count, const std::function<void(int)>& body) { crowd(count, body); };
     }
 
     /// A count for stress; fewer on threads, whose switches are slow.

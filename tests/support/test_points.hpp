@@ -10,12 +10,12 @@
 namespace weft_test {
 
 /// While one lives, threads yield at every third of the marked points that they come by.
-class yields_at_test_points {
+class with_test_points {
 public:
-    yields_at_test_points() { weft::detail::at_test_points = &pass; }
-    yields_at_test_points(const yields_at_test_points&) = delete;
-    yields_at_test_points& operator=(const yields_at_test_points&) = delete;
-    ~yields_at_test_points() { weft::detail::at_test_points = nullptr; }
+    with_test_points() { weft::detail::at_test_points = &pass; }
+    with_test_points(const with_test_points&) = delete;
+    with_test_points& operator=(const with_test_points&) = delete;
+    ~with_test_points() { weft::detail::at_test_points = nullptr; }
 
 private:
     static void pass(const char*) noexcept {
