@@ -1,5 +1,8 @@
 // fiber_context_test.cpp - what P0876R22 says of fiber_context, and what weft adds: one test each.
 //
+// Long, for it goes through the proposal clause by clause, in its order: one place to hold the two
+// against each other.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <weft/coroutine/fiber_context.hpp>
 
