@@ -27,6 +27,7 @@ constexpr std::chrono::microseconds grace{5};
 // searcher is content with few only after this many looks, about a microsecond.
 constexpr unsigned patient_rounds = 6;
 constexpr std::uint32_t worthwhile = 8;
+constexpr unsigned looks_at_mail = 512;
 // Now and then a worker with many gives some away.
 constexpr unsigned looks_between_mixing = 8;
 constexpr std::uint32_t mixed_at_once = 16;
@@ -104,6 +105,7 @@ void pool_worker::mix() noexcept {
 // What came from other threads for this worker alone, and from the clock.
 void pool_worker::collect() noexcept {
     runnable* r = mail.take_all();
+    if (r != nullptr) lives_by_mail_ = true;
     while (r != nullptr) {
         runnable* const following = r->next_node;
         ready.push(r);
@@ -254,6 +256,7 @@ runnable* pool_worker::find() noexcept {
     for (;;) {
         at.store(activity_of_worker::searching, std::memory_order_relaxed);
         runnable* r = look_around();
+        if (r == nullptr && lives_by_mail_ && !searching && !core.one_cpu) r = await_mail();
         if (r == nullptr && !searching) searching = core.parked.start_searching();
         if (r == nullptr && searching) r = search();
         if (r != nullptr) {
@@ -263,10 +266,21 @@ runnable* pool_worker::find() noexcept {
         }
         if (core.stop.load(std::memory_order_seq_cst)) return nullptr;
         if (attachment != nullptr) attachment->idle();
-        if (front != nullptr || !ready.empty()) continue;  // it let somebody try again
+        if (front != nullptr || !ready.empty() || !mail.empty())
+            continue;  // somebody may try again
         sleep(searching);
         searching = true;  // however it was woken
     }
+}
+
+// Two workers whose fibers send to each other in turn live by their inboxes: looked at closely for
+// about a microsecond, and before the words that all workers share are touched.
+runnable* pool_worker::await_mail() noexcept {
+    for (unsigned i = 1; i <= looks_at_mail; ++i) {
+        if (!mail.empty()) return look_around();
+        if (i % 16 == 0) pause();
+    }
+    return nullptr;
 }
 
 runnable* pool_worker::search() noexcept {
@@ -276,6 +290,7 @@ runnable* pool_worker::search() noexcept {
         if (runnable* const r =
                 steal_from_others(spins && round < patient_rounds ? worthwhile : 1)) {
             static_cast<void>(count_transfer());
+            lives_by_mail_ = false;
             return r;
         }
         if (!mail.empty() || !core.overflow.empty()) return look_around();
@@ -285,7 +300,7 @@ runnable* pool_worker::search() noexcept {
             if (own_timers.earliest() <= core.clock.now()) return look_around();
         }
         // Each look takes the cache line away from whoever works on it.
-        for (unsigned i = 0; i < std::min(round + 1, 8U); ++i) pause();
+        for (unsigned i = 0; i < std::min(round + 1, 8U) && mail.empty(); ++i) pause();
     }
 }
 

@@ -113,6 +113,7 @@ private:
     void mix() noexcept;
     [[nodiscard]] runnable* take_overflow() noexcept;
     [[nodiscard]] runnable* find() noexcept;
+    [[nodiscard]] runnable* await_mail() noexcept;
     [[nodiscard]] runnable* search() noexcept;
     [[nodiscard]] runnable* steal_from_others(std::uint32_t least) noexcept;
     [[nodiscard]] runnable* steal_from(pool_worker& victim, std::uint32_t least) noexcept;
@@ -123,6 +124,7 @@ private:
     void receive(runnable* r, std::memory_order order = std::memory_order_release) noexcept;
 
     unsigned looks_ = 0;
+    bool lives_by_mail_ = false;  // what it last found came that way
     bool turn_of_bound_ = false;
     std::array<runnable*, 1024> loot_;
 };
