@@ -12,6 +12,15 @@
 // taken it and the owner have written it anew; then head has moved, the CAS fails, and what was
 // read is forgotten. The tail's release is what lets a thief see the runnable itself.
 //
+// The owner may take back what it pushed last. Head counts how often that was done, too, beside its
+// place, so that whoever read the longer tail fails:
+//
+//   owner: tail - 1 (release); head: one more taken back (CAS, acq_rel)
+//          if head has come to the old tail first: all were taken; the tail goes back to where it
+//          was
+//   thief: reads head before that: its CAS fails, or comes first and the owner sees it
+//          reads head after that (acquire): reads the shorter tail
+//
 // Written over its atomic type, so that tests/model can walk all interleavings.
 //
 // SPDX-License-Identifier: Apache-2.0
@@ -43,7 +52,7 @@ public:
     /// do otherwise.
     [[nodiscard]] bool push(T* item, std::memory_order order) noexcept {
         const std::uint32_t tail = tail_.load(std::memory_order_relaxed);
-        if (tail - head_.load(std::memory_order_acquire) == Capacity) return false;
+        if (tail - place(head_.load(std::memory_order_acquire)) == Capacity) return false;
         slot(tail).store(item, std::memory_order_relaxed);
         WEFT_TEST_POINT("steal_queue: the slot is written");
         tail_.store(tail + 1, order);
@@ -52,15 +61,31 @@ public:
 
     /// nullptr: it is empty.
     [[nodiscard]] T* pop() noexcept {
-        std::uint32_t head = head_.load(std::memory_order_acquire);
+        std::uint64_t head = head_.load(std::memory_order_acquire);
         for (;;) {
             const std::uint32_t tail = tail_.load(std::memory_order_relaxed);
-            if (head == tail) return nullptr;
-            T* const item = slot(head).load(std::memory_order_relaxed);
-            if (head_.compare_exchange_weak(head, head + 1, std::memory_order_acq_rel,
+            if (place(head) == tail) return nullptr;
+            T* const item = slot(place(head)).load(std::memory_order_relaxed);
+            if (head_.compare_exchange_weak(head, advanced(head, 1), std::memory_order_acq_rel,
                                             std::memory_order_acquire))
                 return item;
         }
+    }
+
+    /// The one that was pushed last; nullptr: it is empty.
+    [[nodiscard]] T* take_back() noexcept {
+        const std::uint32_t tail = tail_.load(std::memory_order_relaxed);
+        std::uint64_t head = head_.load(std::memory_order_acquire);
+        if (place(head) == tail) return nullptr;
+        T* const item = slot(tail - 1).load(std::memory_order_relaxed);
+        tail_.store(tail - 1, std::memory_order_release);
+        WEFT_TEST_POINT("steal_queue: the tail is shorter");
+        while (place(head) != tail)
+            if (head_.compare_exchange_weak(head, head + one_taken_back, std::memory_order_acq_rel,
+                                            std::memory_order_acquire))
+                return item;
+        tail_.store(tail, std::memory_order_release);
+        return nullptr;
     }
 
     /// Takes the eldest out, for another place; how many.
@@ -71,7 +96,7 @@ public:
 
     /// What will be popped `places` from now, if it is there: for fetching ahead.
     [[nodiscard]] T* peek(std::uint32_t places) const noexcept {
-        const std::uint32_t head = head_.load(std::memory_order_relaxed);
+        const std::uint32_t head = place(head_.load(std::memory_order_relaxed));
         if (tail_.load(std::memory_order_relaxed) - head <= places) return nullptr;
         return slots_[(head + places) % Capacity].load(std::memory_order_relaxed);
     }
@@ -85,11 +110,14 @@ public:
 
     /// seq_cst, for it is the second half of parking: see parking.hpp.
     [[nodiscard]] bool empty() const noexcept {
-        return head_.load(std::memory_order_seq_cst) == tail_.load(std::memory_order_seq_cst);
+        return place(head_.load(std::memory_order_seq_cst)) ==
+               tail_.load(std::memory_order_seq_cst);
     }
+    /// 0, for a moment, while all that is there is being taken.
     [[nodiscard]] std::uint32_t size() const noexcept {
-        const std::uint32_t head = head_.load(std::memory_order_acquire);
-        return tail_.load(std::memory_order_acquire) - head;
+        const std::uint32_t head = place(head_.load(std::memory_order_acquire));
+        const std::uint32_t there = tail_.load(std::memory_order_acquire) - head;
+        return there <= Capacity ? there : 0;
     }
 
 protected:  // tests/model breaks it in derived classes
@@ -100,21 +128,30 @@ protected:  // tests/model breaks it in derived classes
     template <class HowMany>
     [[nodiscard]] std::uint32_t take(std::array<T*, Capacity>& into, HowMany how_many) noexcept {
         for (;;) {
-            std::uint32_t head = head_.load(std::memory_order_acquire);
-            const std::uint32_t there = tail_.load(std::memory_order_acquire) - head;
-            if (there == 0) return 0;
-            if (there > Capacity) continue;  // head moved between the two loads
+            std::uint64_t head = head_.load(std::memory_order_acquire);
+            const std::uint32_t there = tail_.load(std::memory_order_acquire) - place(head);
+            if (there == 0 || there == ~0U) return 0;  // the latter: see take_back()
+            if (there > Capacity) continue;            // head moved between the two loads
             const std::uint32_t count = how_many(there);
             for (std::uint32_t i = 0; i < count; ++i)
-                into[i] = slot(head + i).load(std::memory_order_relaxed);
+                into[i] = slot(place(head) + i).load(std::memory_order_relaxed);
             WEFT_TEST_POINT("steal_queue: the slots are read");
-            if (head_.compare_exchange_strong(head, head + count, std::memory_order_acq_rel,
-                                              std::memory_order_relaxed))
+            if (head_.compare_exchange_strong(head, advanced(head, count),
+                                              std::memory_order_acq_rel, std::memory_order_relaxed))
                 return count;
         }
     }
 
-    alignas(64) Atomic<std::uint32_t> head_{0};
+    // Of the word `head_`: its low half is the place.
+    static constexpr std::uint64_t one_taken_back = std::uint64_t{1} << 32;
+    [[nodiscard]] static std::uint32_t place(std::uint64_t head) noexcept {
+        return static_cast<std::uint32_t>(head);
+    }
+    [[nodiscard]] static std::uint64_t advanced(std::uint64_t head, std::uint32_t by) noexcept {
+        return (head & ~std::uint64_t{0xffff'ffff}) | (place(head) + by);
+    }
+
+    alignas(64) Atomic<std::uint64_t> head_{0};
     alignas(64) Atomic<std::uint32_t> tail_{0};
     std::array<Atomic<T*>, Capacity> slots_{};
 };

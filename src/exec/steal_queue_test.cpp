@@ -45,6 +45,8 @@ void owner_and_thieves(int thieves) {
         }
         if (i % 3 == 0)
             if (std::atomic<int>* const item = queue.pop()) take(item);
+        if (i % 5 == 0)
+            if (std::atomic<int>* const item = queue.take_back()) take(item);
     }
     while (std::atomic<int>* const item = queue.pop()) take(item);
     for (std::thread& one : threads) one.join();
@@ -53,6 +55,21 @@ void owner_and_thieves(int thieves) {
 }
 
 }  // namespace
+
+WEFT_TEST("steal queue: the last one can be taken back") {
+    int items[3] = {};
+    steal_queue<int, 4> queue(0xffff'ffffU);
+    CHECK(queue.take_back() == nullptr);
+    for (int& item : items) REQUIRE(queue.push(&item, order));
+    CHECK(queue.take_back() == &items[2]);
+    CHECK(queue.size() == 2);
+    CHECK(queue.pop() == &items[0]);
+    CHECK(queue.take_back() == &items[1]);
+    CHECK(queue.take_back() == nullptr);
+    CHECK(queue.empty());
+    REQUIRE(queue.push(&items[0], order));
+    CHECK(queue.pop() == &items[0]);
+}
 
 WEFT_TEST("steal queue: first in, first out, until it is full") {
     int items[5] = {};

@@ -114,13 +114,72 @@ struct is_never_empty : ring_scenario<Queue> {
     }
 };
 
+// The owner takes back what it pushed last, while thieves take half from the other end.
+template <class Queue>
+struct takes_back : scenario {
+    static constexpr std::array<int, 4> items{0, 1, 2, 3};
+    Queue queue{0xffff'fffeU};
+    std::array<int, 4> times{};
+
+    void note(const int* item) { ++times[static_cast<std::size_t>(*item)]; }
+    void act(unsigned actor) override {
+        if (actor != 0) {
+            std::array<const int*, Queue::capacity> into{};
+            const std::uint32_t count = queue.steal(into);
+            for (std::uint32_t i = 0; i < count; ++i) note(into[i]);
+            return;
+        }
+        for (const int first : {0, 2}) {
+            for (int i = first; i < first + 2; ++i)
+                check(queue.push(&items[static_cast<std::size_t>(i)], std::memory_order_release),
+                      "no room");
+            if (const int* const last = queue.take_back()) note(last);
+            if (const int* const last = queue.take_back()) note(last);
+        }
+    }
+    void at_end() override {
+        while (const int* const left = queue.pop()) note(left);
+        for (const int count : times) check(count == 1, "an item is lost, or taken twice");
+    }
+};
+
 // --- mutants
+
+// A thief that read the longer tail is not stopped.
+struct takes_back_without_a_mark : queue_of<4> {
+    using queue_of<4>::queue_of;
+    const int* take_back() {
+        const std::uint32_t tail = tail_.load();
+        if (place(head_.load()) == tail) return nullptr;
+        const int* const item = slot(tail - 1).load();
+        tail_.store(tail - 1);
+        if (place(head_.load()) != tail) return item;
+        tail_.store(tail);
+        return nullptr;
+    }
+};
+
+// A thief that comes after the mark still sees it.
+struct takes_back_and_shortens_later : queue_of<4> {
+    using queue_of<4>::queue_of;
+    const int* take_back() {
+        const std::uint32_t tail = tail_.load();
+        std::uint64_t head = head_.load();
+        const int* const item = slot(tail - 1).load();
+        while (place(head) != tail)
+            if (head_.compare_exchange_strong(head, head + one_taken_back)) {
+                tail_.store(tail - 1);
+                return item;
+            }
+        return nullptr;
+    }
+};
 
 struct publishes_before_it_writes : queue_of<2> {
     using queue_of<2>::queue_of;
     bool push(const int* item, std::memory_order) {
         const std::uint32_t tail = tail_.load();
-        if (tail - head_.load() == capacity) return false;
+        if (tail - place(head_.load()) == capacity) return false;
         tail_.store(tail + 1);
         slot(tail).store(item);
         return true;
@@ -130,11 +189,11 @@ struct publishes_before_it_writes : queue_of<2> {
 struct takes_without_cas : queue_of<2> {
     using queue_of<2>::queue_of;
     std::uint32_t steal(std::array<const int*, 2>& into) {
-        const std::uint32_t head = head_.load();
-        if (tail_.load() == head) return 0;
-        into[0] = slot(head).load();
+        const std::uint64_t head = head_.load();
+        if (tail_.load() == place(head)) return 0;
+        into[0] = slot(place(head)).load();
         if (head_.load() != head) return 0;  // looks again, but not in one step with the store
-        head_.store(head + 1);
+        head_.store(advanced(head, 1));
         return 1;
     }
 };
@@ -142,17 +201,17 @@ struct takes_without_cas : queue_of<2> {
 struct reads_after_its_cas : queue_of<2> {
     using queue_of<2>::queue_of;
     std::uint32_t steal(std::array<const int*, 2>& into) {
-        std::uint32_t head = head_.load();
-        if (tail_.load() == head) return 0;
-        if (!head_.compare_exchange_strong(head, head + 1)) return 0;
-        into[0] = slot(head).load();
+        std::uint64_t head = head_.load();
+        if (tail_.load() == place(head)) return 0;
+        if (!head_.compare_exchange_strong(head, advanced(head, 1))) return 0;
+        into[0] = slot(place(head)).load();
         return 1;
     }
 };
 
 struct believes_any_size : queue_of<2> {
     using queue_of<2>::queue_of;
-    bool empty() const { return tail_.load() == head_.load(); }
+    bool empty() const { return tail_.load() == place(head_.load()); }
 };
 
 }  // namespace
@@ -174,7 +233,14 @@ WEFT_TEST("steal_queue model: one that holds something is never called empty") {
     expect_holds<is_never_empty<queue_of<2>>>({.preemptions = 4});
 }
 
+WEFT_TEST("steal_queue model: what was pushed last is taken back under thieves") {
+    expect_holds<takes_back<queue_of<4>>>({.actors = 2, .preemptions = 4});
+    expect_holds<takes_back<queue_of<4>>>({.actors = 3, .preemptions = 3});
+}
+
 WEFT_TEST("steal_queue model: mutants are caught") {
+    expect_caught<takes_back<takes_back_without_a_mark>>({.preemptions = 3}, "an item is lost");
+    expect_caught<takes_back<takes_back_and_shortens_later>>({.preemptions = 3}, "an item is lost");
     expect_caught<one_thief<publishes_before_it_writes>>({.preemptions = 2}, "an item is lost");
     expect_caught<one_thief<takes_without_cas>>({.preemptions = 2}, "an item is lost");
     expect_caught<one_thief<reads_after_its_cas>>({.preemptions = 3}, "an item is lost");
