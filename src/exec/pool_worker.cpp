@@ -224,6 +224,43 @@ void worker::start(runnable* r) noexcept {
     plain = false;
 }
 
+// With one worker always among the young: there the last is found again.
+void worker::start_child(runnable* r) noexcept {
+    if (shared != nullptr) return shared->start_shared(r);
+    r->next_node = young;
+    young = r;
+    plain = false;
+}
+
+runnable* worker::take_back(bool (*wanted)(const runnable& r, const void* by),
+                            const void* by) noexcept {
+    if (shared != nullptr) return shared->take_back_shared(wanted, by);
+    runnable* const r = young;
+    if (r == nullptr || !wanted(*r, by)) return nullptr;
+    young = r->next_node;
+    plain = young == nullptr;
+    return r;
+}
+
+// It must be taken out before it can be looked at: whoever takes it may end it. One that is not
+// wanted goes back, and others are told, for while it was out nobody saw it.
+runnable* pool_worker::take_back_shared(bool (*wanted)(const runnable& r, const void* by),
+                                        const void* by) noexcept {
+    if (slot.load(std::memory_order_relaxed) != nullptr)
+        if (runnable* const r = slot.exchange(nullptr, std::memory_order_acquire)) {
+            slot_changes.add(1);
+            if (wanted(*r, by)) return r;
+            slot_changes.add(1);
+            slot.store(r, std::memory_order_seq_cst);  // the owner alone fills it
+            core.notify();
+        }
+    runnable* const r = ring.take_back();
+    if (r == nullptr || wanted(*r, by)) return r;
+    put_in_ring(r, std::memory_order_seq_cst);
+    core.notify();
+    return nullptr;
+}
+
 void pool_worker::start_shared(runnable* r) noexcept {
     const bool anywhere = r->bound_to == 0 && !core.options.force_migrate;
     if (anywhere && slot.load(std::memory_order_relaxed) == nullptr) return wake_shared(r);

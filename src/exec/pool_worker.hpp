@@ -104,6 +104,8 @@ struct alignas(64) pool_worker final : worker {
     // worker's own
     [[nodiscard]] runnable* take_from_queues() noexcept;
     void start_shared(runnable* r) noexcept;
+    [[nodiscard]] runnable* take_back_shared(bool (*wanted)(const runnable& r, const void* by),
+                                             const void* by) noexcept;
     void put_in_slot(runnable* r) noexcept;
     void put_in_ring(runnable* r, std::memory_order order) noexcept;
 

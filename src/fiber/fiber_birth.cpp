@@ -31,6 +31,7 @@ fiber_block::fiber_block(executor& where, const birth& how) noexcept
     if (how.options.worker && where.workers() > 1)
         bound_to = static_cast<std::uint16_t>(*how.options.worker + 1);
     plain_stack = how.options.stacks == nullptr && how.options.stack_size == 0;
+    is_child = how.is_child;
 }
 
 namespace {
@@ -154,7 +155,7 @@ void start_fiber(fiber_block& block) noexcept {
     // so a tree of fibers is walked in depth, and few of them are alive at a time.
     worker* const here = this_thread_block().runs_for;
     if (here != nullptr && here->number != 0 && &here->home == &home)
-        here->start(&block);
+        block.is_child ? here->start_child(&block) : here->start(&block);
     else
         home.post(&block);
 }

@@ -68,6 +68,7 @@ struct fiber_block : runnable, activity, waiter {
     bool pinned = false;
     bool guest_timer = false;  // armed in the queue of another executor than its own
     bool plain_stack = true;   // of the default size, from the worker's own cache
+    bool is_child = false;     // of a task group
     std::uint16_t callable_offset = 0;
     std::uint32_t allocated = 0;                       // bytes of this block, callable included
     std::atomic<const wait_reason*> reason = nullptr;  // relaxed, for dumps; nullptr: it is ready

@@ -247,15 +247,16 @@ void live_on(fiber_block& me) {
 
 // --- the end
 
-namespace {
-
 // The block is not needed by its fiber any more.
 void bury(fiber_block& ended) noexcept {
     executor& home = *ended.home;
+    if (ended.is_child) ended.operate(ended.callable(), birth_operation::end);
     complete(ended);
     release(&ended);
     home.add_work(-1);
 }
+
+namespace {
 
 void end_unstarted(fiber_worker& worker, fiber_block& block) noexcept {
     block.operate(block.callable(), birth_operation::destroy);

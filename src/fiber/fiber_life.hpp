@@ -38,6 +38,8 @@ void live_on(fiber_block& me);
 [[nodiscard]] fiber_block* successor_of(fiber_block& ended) noexcept;
 /// A stack was given back here: one that found none may try again.
 void feed_hungry(fiber_worker& worker, executor& home) noexcept;
+/// Nothing of it is left but the block: from now on it has ended, for all.
+void bury(fiber_block& ended) noexcept;
 /// Off its stack: gives everything back.
 runnable* after_end(fiber_worker& worker, fiber_block& ended) noexcept;
 

@@ -60,37 +60,9 @@ void family::start(child_node& node, fiber_block& block) noexcept {
     start_fiber(block);
 }
 
-void family::child_ended(child_node& node) noexcept {
-    give_place();
-    const bool listed = node.how == child_node::end::failed && !options_.collect;
-    const bool kept = !options_.discard || node.how == child_node::end::failed;
-    if (listed) announce_failure(node);  // from then on the node is its taker's
-    fiber_handle self;
-    woken_list woken;
-    const std::uint64_t number = word_.enter();
-    if (listed) {
-        --announced_;
-    } else {
-        node.unlink();
-        std::swap(self, node.fiber);
-        if (node.how == child_node::end::failed) ++failures_;
-        if (kept) {
-            node.link_before(ended_);
-            ++untaken_;
-            if (waiter* const taker = takers_.claim_one()) woken.add(*taker);
-        }
-    }
-    if (number == 1) {
-        word_.queue().claim_all(woken);
-        takers_.claim_all(woken);
-    }
-    word_.leave(number - 1);
-    if (!kept) delete &node;
-    woken.wake();
-}
-
-// The child has not ended as far as its parent can see: so everything is still there.
-void family::announce_failure(child_node& node) noexcept {
+// As far as its parent can see the child has not ended, so everything is still there.
+bool family::announce_failure(child_node& node) noexcept {
+    if (node.how != child_node::end::failed || options_.collect) return false;
     fiber_handle self;
     woken_list woken;
     const std::uint64_t number = word_.enter();
@@ -106,6 +78,34 @@ void family::announce_failure(child_node& node) noexcept {
     WEFT_TEST_POINT("task_group: a failure is listed, and nobody cancelled");
     cancel(cancel_reason::failed);
     if (body_) body_->cancel(cancel_reason::failed);
+    return true;
+}
+
+void family::child_ended(child_node* node) noexcept {
+    give_place();
+    const bool kept = node == nullptr || keeps(*node);
+    fiber_handle self;
+    woken_list woken;
+    const std::uint64_t number = word_.enter();
+    if (node == nullptr) {
+        --announced_;
+    } else {
+        node->unlink();
+        std::swap(self, node->fiber);
+        if (node->how == child_node::end::failed) ++failures_;
+        if (kept) {
+            node->link_before(ended_);
+            ++untaken_;
+            if (waiter* const taker = takers_.claim_one()) woken.add(*taker);
+        }
+    }
+    if (number == 1) {
+        word_.queue().claim_all(woken);
+        takers_.claim_all(woken);
+    }
+    word_.leave(number - 1);
+    if (!kept) delete node;
+    woken.wake();
 }
 
 // --- cancelling
@@ -179,6 +179,7 @@ child_node* family::take_ended() {
 }
 
 void family::wait_for_all() {
+    if (!places_ && !options_.collect) run_unstarted_children(this, waits_for_all);
     const wait_outcome outcome = wait(
         waits_for_all, no_deadline,
         [this](waiter& me) noexcept {

@@ -59,7 +59,7 @@ struct worker {
         ticks.store(left - 1, std::memory_order_relaxed);
         runnable* const r = take();
         if (r == nullptr) [[unlikely]]
-            missed.store(missed.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+            count_missed();
         return r;
     }
 
@@ -69,6 +69,11 @@ struct worker {
         if (left == 0) return false;
         ticks.store(left - 1, std::memory_order_relaxed);
         return true;
+    }
+
+    /// A tick was counted, and nothing was run.
+    void count_missed() noexcept {
+        missed.store(missed.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     }
 
     /// From the slot, else from the queue.
@@ -81,6 +86,12 @@ struct worker {
 
     /// One that begins.
     void start(runnable* r) noexcept;
+    /// The same, for a starter that may want it back.
+    void start_child(runnable* r) noexcept;
+    /// One of those that were started here last, if nobody took it yet and it is wanted; the
+    /// question may be asked of others, too. nullptr: there is none.
+    [[nodiscard]] runnable* take_back(bool (*wanted)(const runnable& r, const void* by),
+                                      const void* by) noexcept;
 
     /// A woken one: to the slot if this worker has one, but not forever.
     void wake(runnable* r) noexcept {

@@ -13,12 +13,22 @@
 #include <weft/exec/executor.hpp>
 #include <weft/fiber/options.hpp>
 
+namespace weft::inline v0 {
+struct wait_reason;
+}
+
 namespace weft::inline v0::detail {
 
 struct fiber_block;
 
-enum class birth_operation : unsigned char { run, destroy };
-using birth_function = void (*)(void* callable, birth_operation what);
+enum class birth_operation : unsigned char {
+    run,
+    destroy,
+    // Of a child of a group only:
+    end,    // everything of its fiber is gone but the block; off its stack
+    whose,  // the group that it belongs to, as the result
+};
+using birth_function = const void* (*)(void* callable, birth_operation what);
 
 /// What the library needs to know of a callable.
 struct birth {
@@ -27,16 +37,30 @@ struct birth {
     std::size_t alignment;
     birth_function operate;
     bool has_handle;
+    bool is_child;
     std::source_location site;
 };
 
 template <class F>
-void operate_callable(void* callable, birth_operation what) {
+const void* operate_callable(void* callable, birth_operation what) {
     F& function = *static_cast<F*>(callable);
     if (what == birth_operation::run)
         static_cast<void>(function());
     else
         function.~F();
+    return nullptr;
+}
+
+/// A group's, which does all of it by itself.
+template <class F>
+concept child_callable = std::convertible_to<decltype(&F::operate_child), birth_function>;
+
+template <class F>
+[[nodiscard]] constexpr birth_function operation_of() noexcept {
+    if constexpr (child_callable<F>)
+        return &F::operate_child;
+    else
+        return &operate_callable<F>;
 }
 
 /// A block with room for the callable, on no queue yet.
@@ -48,6 +72,10 @@ void discard_fiber(fiber_block* block) noexcept;
 /// Counts it as outstanding work and posts it. The block may be gone when this returns, unless a
 /// handle refers to it.
 void start_fiber(fiber_block& block) noexcept;
+/// Children of this group that nobody has started run as plain calls on the stack of the fiber that
+/// waits for them, each as a fiber of its own, until there is none that could: then the caller
+/// waits as usual. Only on a pool.
+void run_unstarted_children(const void* group, const wait_reason& reason) noexcept;
 /// The executor of the running fiber. Aborts, naming the call, outside any.
 [[nodiscard]] executor& current_executor(const char* call) noexcept;
 
@@ -58,8 +86,9 @@ template <class F>
     fiber_block* const block = allocate_fiber(home, {.options = options,
                                                      .size = sizeof(callable),
                                                      .alignment = alignof(callable),
-                                                     .operate = &operate_callable<callable>,
+                                                     .operate = operation_of<callable>(),
                                                      .has_handle = has_handle,
+                                                     .is_child = child_callable<callable>,
                                                      .site = site});
     try {
         ::new (callable_of(*block)) callable(std::forward<F>(function));

@@ -29,19 +29,34 @@ public:
     child_call(child_call&& other) noexcept(std::is_nothrow_move_constructible_v<F>)
         : function_(std::move(other.function_)) {}
     child_call& operator=(child_call&&) = delete;
-    ~child_call() {
-        if (node_ == nullptr) return;
-        node_->how = child_node::end::failed;  // it was never run: there was no stack for it
-        node_->error = std::make_exception_ptr(std::bad_alloc());
-        end();
-    }
+    ~child_call() = default;
 
     void adopt(family& all, result_node<T>& node) noexcept {
         family_ = &all;
         node_ = &node;
     }
 
-    void operator()() {
+    /// See birth.hpp.
+    static const void* operate_child(void* callable, birth_operation what) {
+        auto& call = *static_cast<child_call*>(callable);
+        switch (what) {
+            case birth_operation::run:
+                call.run();
+                break;
+            case birth_operation::destroy:
+                call.finish();
+                break;
+            case birth_operation::end:
+                call.family_->child_ended(call.node_);
+                break;
+            case birth_operation::whose:
+                break;
+        }
+        return call.family_;
+    }
+
+private:
+    void run() noexcept {
         try {
             if constexpr (std::is_void_v<T>)
                 static_cast<void>((*function_)());
@@ -55,14 +70,20 @@ public:
             node_->how = child_node::end::failed;
             node_->error = std::current_exception();
         }
-        end();
     }
 
-private:
-    // What the callable holds may refer to the parent: it goes first.
-    void end() noexcept {
+    // What the callable holds may refer to the parent, and what is not kept is the child's: both go
+    // while it can still wait.
+    void finish() noexcept {
+        if (family_ == nullptr) return;
         function_.reset();
-        family_->child_ended(*std::exchange(node_, nullptr));
+        if (node_->how == child_node::end::none) {  // it never ran: there was no stack for it
+            node_->how = child_node::end::failed;
+            node_->error = std::make_exception_ptr(std::bad_alloc());
+        }
+        if constexpr (!std::is_void_v<T>)
+            if (!family_->keeps(*node_)) node_->value.reset();
+        if (family_->announce_failure(*node_)) node_ = nullptr;  // it is its taker's
     }
 
     family* family_ = nullptr;

@@ -8,8 +8,9 @@
 //     cancel                      each of `fresh_` goes to `asked_`, and then, without the lock but
 //                                 held by a reference, is asked to stop
 //     end of a child              unlinked from either; into `ended_`, with its result; number - 1
-//     end of one that failed      into `ended_` first; then, without the lock, the others are
-//                                 cancelled; then number - 1
+//     end of one that failed      into `ended_` first, by the child itself; then, without the lock,
+//                                 the others are cancelled; then, as the last of its fiber,
+//                                 number - 1
 //
 // So what failed is in `ended_` before whatever was cancelled because of it. Nobody touches the
 // family after its number - 1 was seen: the parent may be gone. Waiters are claimed under the lock
@@ -76,8 +77,14 @@ public:
     /// Takes the node, and starts the child.
     void start(child_node& node, fiber_block& block) noexcept;
 
-    /// The last thing that a child does.
-    void child_ended(child_node& node) noexcept;
+    /// Whether the result is kept for next().
+    [[nodiscard]] bool keeps(const child_node& node) const noexcept {
+        return !options_.discard || node.how == child_node::end::failed;
+    }
+    /// From the child itself. True: it has failed, is listed, and the others are cancelled.
+    [[nodiscard]] bool announce_failure(child_node& node) noexcept;
+    /// Nothing of the child is left but its block. nullptr: it was announced.
+    void child_ended(child_node* node) noexcept;
 
     /// The next one that has ended; the caller owns it.
     [[nodiscard]] child_node* take_ended();
@@ -96,7 +103,6 @@ public:
 private:
     void follow(cancel_reason reason, cancel_round& round) noexcept override;
     void cancel_children(cancel_reason reason, cancel_round& round) noexcept;
-    void announce_failure(child_node& node) noexcept;
     [[nodiscard]] child_node* pop_ended() noexcept;
     [[nodiscard]] std::exception_ptr take_failure() noexcept;
     [[nodiscard]] bool all_ended() const noexcept;

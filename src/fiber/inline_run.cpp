@@ -1,0 +1,101 @@
+// inline_run.cpp - a child runs as a plain call on the stack of the fiber that waits for it.
+//
+//      parent                                     its stack
+//      waits for its children                     | parent                    |
+//      takes back one that nobody has started     | parent | child            |
+//        worker.current = child; calls it         |        |   ... may wait:  |  its registers are
+//        in child ends: returns                      |        |   then it is     |  its own block,
+//        and
+//      worker.current = parent                    | parent |   parked here    |  any worker resumes
+//      it the next; none: waits as usual
+//
+// The parent could not have gone on before the child ended: so it loses nothing by standing below
+// it. It is in no queue meanwhile; when the child ends the thread goes on as the parent, wherever
+// that is. What the scheduler would have looked at between two fibers it looks at when the parent
+// waits as usual, which it does at the latest after as many children as there are dispatches
+// between two such looks.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <weft/fiber/suspend.hpp>
+
+#include "fiber/fiber_extras.hpp"
+#include "fiber/fiber_life.hpp"
+
+namespace weft::inline v0::detail {
+
+namespace {
+
+constexpr auto own_unstarted = static_cast<std::uint8_t>(stack_kind::own);
+constexpr auto own_started = static_cast<std::uint8_t>(own_unstarted | started_bit);
+
+bool is_child_of(const runnable& r, const void* group) {
+    if (r.kind != own_unstarted || r.bound_to != 0) return false;
+    auto& block = static_cast<fiber_block&>(const_cast<runnable&>(r));
+    return block.is_child && block.plain_stack && !block.pinned &&
+           block.operate(block.callable(), birth_operation::whose) == group;
+}
+
+bool has_room(const fiber_block& me) noexcept {
+    const auto* const here = static_cast<const std::byte*>(__builtin_frame_address(0));
+    return static_cast<std::size_t>(here - me.stack_low) >= me.stack_size / 4;
+}
+
+// Of a pool's worker, on its own stack and not that of a coroutine, with nothing in the way of a
+// wait and no exception of its own in flight, which the child would find.
+bool may_run_children(const fiber_worker& worker, const fiber_block& me) noexcept {
+    constexpr auto in_the_way = hook_bit | no_suspend_bit | cancelled_bit;
+    return worker.attachment != nullptr && worker.exec.number != 0 &&
+           me.runnable::kind == own_started &&
+           (me.attention.load(std::memory_order_relaxed) & in_the_way) == 0 &&
+           this_thread_block().running == &me && !exceptions_of_this_thread()->any() &&
+           has_room(me);
+}
+
+// The child has moved to another executor, and ended there.
+[[gnu::noinline]] void go_home(fiber_block& me) {
+    fiber_worker::here()->count_stack(-1);
+    executor& home = *me.home;
+    suspend([&home](runnable* r) noexcept -> runnable* {
+        home.post(r);
+        return nullptr;
+    });
+    fiber_worker::here()->count_stack(1);
+}
+
+// Perhaps by another thread than the one that called it.
+void run_as_call(fiber_block& me, fiber_block& child) noexcept {
+    child.stack_low = me.stack_low;
+    child.stack_size = me.stack_size;
+    child.runnable::kind = own_started;
+    fiber_worker::here()->current = &child;
+    this_thread_block().running = &child;
+    live_on(child);
+    fiber_worker& worker = *fiber_worker::here();
+    worker.current = &me;
+    this_thread_block().running = &me;
+    bury(child);
+    if (&worker.exec.home != me.home) go_home(me);
+}
+
+}  // namespace
+
+void run_unstarted_children(const void* group, const wait_reason& reason) noexcept {
+    fiber_worker* worker = fiber_worker::here();
+    if (worker == nullptr || worker->current == nullptr) return;
+    fiber_block& me = *worker->current;
+    if (!may_run_children(*worker, me)) return;
+    if ((me.attention.load(std::memory_order_relaxed) & unarmed_bit) != 0) arm_deadlines(me);
+    me.reason.store(&reason, std::memory_order_relaxed);
+    while (worker->exec.count_transfer() && may_run_children(*worker, me)) {
+        runnable* const child = worker->exec.take_back(&is_child_of, group);
+        if (child == nullptr) {
+            worker->exec.count_missed();
+            break;
+        }
+        run_as_call(me, static_cast<fiber_block&>(*child));
+        worker = fiber_worker::here();
+    }
+    me.reason.store(nullptr, std::memory_order_relaxed);
+}
+
+}  // namespace weft::inline v0::detail
