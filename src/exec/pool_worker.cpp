@@ -80,10 +80,21 @@ void pool_worker::run_chain(runnable* r) noexcept {
     }
 }
 
-// Due between two runnables, every 61 dispatches.
-runnable* pool_worker::look_around() noexcept {
+void pool_worker::begin_ticks() noexcept {
     dispatched.add(ticks_between - ticks.load(std::memory_order_relaxed));
     ticks.store(ticks_between, std::memory_order_relaxed);
+}
+
+bool worker::look_without_leaving() noexcept {
+    auto& me = static_cast<pool_worker&>(*this);
+    me.begin_ticks();
+    me.collect();
+    return front != nullptr || !ready.empty();
+}
+
+// Due between two runnables, every 61 dispatches.
+runnable* pool_worker::look_around() noexcept {
+    begin_ticks();
     collect();
     runnable* r = take_overflow();
     if (r == nullptr) r = take();

@@ -108,10 +108,11 @@ struct alignas(64) pool_worker final : worker {
                                              const void* by) noexcept;
     void put_in_slot(runnable* r) noexcept;
     void put_in_ring(runnable* r, std::memory_order order) noexcept;
+    void begin_ticks() noexcept;
+    void collect() noexcept;
 
 private:
     void run_chain(runnable* r) noexcept;
-    void collect() noexcept;
     void mix() noexcept;
     [[nodiscard]] runnable* take_overflow() noexcept;
     [[nodiscard]] runnable* find() noexcept;

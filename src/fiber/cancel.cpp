@@ -24,9 +24,10 @@ using detail::fiber_extras;
 
 namespace detail {
 
-block_lock::block_lock(fiber_block& block) noexcept : block_(block) {
-    while (block_.locked.exchange(true, std::memory_order_acquire))
+void block_lock::wait() noexcept {
+    do
         while (block_.locked.load(std::memory_order_relaxed)) ::sched_yield();
+    while (block_.locked.exchange(true, std::memory_order_acquire));
 }
 
 void act_on_reason(fiber_block& block, const std::vector<std::stop_source>& told) noexcept {

@@ -26,16 +26,16 @@ namespace {
 constexpr wait_reason leaves{"leaves a scope whose deadline passes at this moment", false};
 }
 
-deadline_scope::deadline_scope(time_point deadline, cancel_scope::shield shielded)
+deadline_scope::deadline_scope(time_point deadline, time_point now, cancel_scope::shield shielded)
     : scope_(shielded), deadline_(deadline), outer_(nullptr), timer_(&fire) {
     fiber_block& me = scope_.owner_;
     outer_ = std::exchange(me.extras->deadline, this);
     if (deadline == no_deadline) {
         state_ = state::late;  // nothing will ever be armed
-    } else if (deadline <= me.home->clock().now()) {
+    } else if (deadline <= now) {
         state_ = state::late;
         scope_.cancel(cancel_reason::timed_out);
-    } else {
+    } else if ((me.attention.load(std::memory_order_relaxed) & unarmed_bit) == 0) {
         me.attention.fetch_or(unarmed_bit, std::memory_order_relaxed);
     }
 }
@@ -44,15 +44,12 @@ deadline_scope::~deadline_scope() {
     fiber_block& me = scope_.owner_;
     if (state_ == state::fired || (state_ == state::armed && !timer_queue::disarm(timer_)))
         wait_until_run();
-    me.extras->deadline = outer_;
-    bool unarmed = false;
-    for (const deadline_scope* one = outer_; one != nullptr && !unarmed; one = one->outer_)
-        unarmed = one->state_ == state::unarmed;
-    if (!unarmed)
-        me.attention.fetch_and(static_cast<std::uint8_t>(~unarmed_bit), std::memory_order_relaxed);
+    me.extras->deadline = outer_;  // unarmed_bit stays: the next wait finds that nobody needs it
 }
 
+// It is the innermost scope: the bit speaks of it.
 bool deadline_scope::has_fired() const noexcept {
+    if (!scope_.owner_.is_cancelled()) return false;
     const block_lock lock(scope_.owner_);
     return scope_chain::effective(scope_) == cancel_reason::timed_out;
 }
@@ -73,6 +70,7 @@ void deadline_scope::arm(fiber_block& me, time_point now) noexcept {
 
 void arm_deadlines(fiber_block& me) noexcept {
     me.attention.fetch_and(static_cast<std::uint8_t>(~unarmed_bit), std::memory_order_relaxed);
+    if (me.extras->deadline == nullptr) return;
     const time_point now = me.home->clock().now();
     for (deadline_scope* one = me.extras->deadline; one != nullptr; one = one->outer_)
         if (one->state_ == deadline_scope::state::unarmed) one->arm(me, now);

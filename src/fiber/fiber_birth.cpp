@@ -92,15 +92,31 @@ block_cache* blocks_here() noexcept {
                                                               : nullptr;
 }
 
+void* take_memory(std::size_t size) {
+    block_cache* const cache = blocks_here();
+    return cache != nullptr ? cache->take(size) : take_block(size);
+}
+
+void give_memory(void* memory, std::size_t size) noexcept {
+    if (block_cache* const cache = blocks_here())
+        cache->give_back(memory, size);
+    else
+        give_back_block(memory, size);
+}
+
+// Like blocks: every fiber that opens a group has them.
+void free_extras(fiber_extras* extras) noexcept {
+    if (extras == nullptr) return;
+    extras->~fiber_extras();
+    give_memory(extras, sizeof *extras);
+}
+
 void free_block_memory(fiber_block* block) noexcept {
     const std::size_t size = block->allocated;
-    delete block->extras;
+    free_extras(block->extras);
     release_values(block->values);
     destroy(*block);
-    if (block_cache* const cache = blocks_here())
-        cache->give_back(block, size);
-    else
-        give_back_block(block, size);
+    give_memory(block, size);
 }
 
 }  // namespace
@@ -124,9 +140,7 @@ fiber_block* allocate_fiber(executor& home, const birth& how) {
     const std::size_t size = offset + how.size;
     if (offset > 0xffff || size > 0xffffffff)
         throw std::invalid_argument("weft: a fiber's callable of 4 GiB or more");
-    block_cache* const cache = blocks_here();
-    void* const memory = cache != nullptr ? cache->take(size) : take_block(size);
-    fiber_block* const block = construct(how.options.kind, memory, home, how);
+    fiber_block* const block = construct(how.options.kind, take_memory(size), home, how);
     block->callable_offset = static_cast<std::uint16_t>(offset);
     block->allocated = static_cast<std::uint32_t>(size);
     block->values = inherited_values();
@@ -175,7 +189,7 @@ fiber_block& running_fiber(const char* call) noexcept {
 
 fiber_extras& extras_of(fiber_block& block) {
     if (block.extras == nullptr) {
-        auto* const made = new fiber_extras;
+        auto* const made = ::new (take_memory(sizeof(fiber_extras))) fiber_extras;
         const block_lock lock(block);  // request_stop() may look at it
         block.extras = made;
     }

@@ -116,12 +116,17 @@ struct swapped_fiber final : fiber_block {
 /// Guards what several threads touch in a block, for a few instructions.
 class block_lock {
 public:
-    explicit block_lock(fiber_block& block) noexcept;
+    explicit block_lock(fiber_block& block) noexcept : block_(block) {
+        if (block_.locked.exchange(true, std::memory_order_acquire)) [[unlikely]]
+            wait();
+    }
     block_lock(const block_lock&) = delete;
     block_lock& operator=(const block_lock&) = delete;
     ~block_lock() { block_.locked.store(false, std::memory_order_release); }
 
 private:
+    void wait() noexcept;
+
     fiber_block& block_;
 };
 

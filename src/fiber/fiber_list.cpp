@@ -3,13 +3,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fiber/fiber_list.hpp"
 
+#include <cstdlib>
 #include <string>
 #include <vector>
 
+#include <weft/base/assert.hpp>
 #include <weft/fiber/dump.hpp>
 #include <weft/fiber/run.hpp>
 #include <weft/fiber/this_fiber.hpp>
 
+#include "base/report.hpp"
 #include "fiber/fiber_extras.hpp"
 
 // The first of all lists. By a name that a debugger finds: tools/weft-gdb.py begins here.
@@ -27,9 +30,26 @@ struct registry {
     fiber_list*& first = weft_v0_fiber_lists;  // guarded by the mutex
 };
 
+// Those that nobody waits for at the end of the program: what they hold is never released.
+[[maybe_unused]] void report_leaked() {
+    bool any = false;
+    fiber_list::describe_all([&any](std::string_view line) {
+        if (!std::exchange(any, true))
+            report().text("weft: at the end of the program these have not ended:\n").write();
+        report().text("  ").text(std::string(line).c_str()).text("\n").write();
+    });
+}
+
+registry* make_registry() {
+#if WEFT_CHECKS
+    std::atexit(&report_leaked);
+#endif
+    return new registry;
+}
+
 // Never destroyed: executors may outlive it otherwise.
 registry& all_lists() {
-    static registry* const lists = new registry;
+    static registry* const lists = make_registry();
     return *lists;
 }
 

@@ -62,6 +62,7 @@ struct fiber_worker {
     std::uint32_t due_countdown = 64;
     time_point slice_began{};
     fiber_block* slice_of = nullptr;
+    time_point children_since{};  // children run inside their parents since then (inline_run.cpp)
     alignas(16) std::byte scratch[departure::scratch_size];
     // A copy of the request of a swapped fiber, whose own lies on a stack that goes away.
     wait_request kept_wait{};

@@ -4,6 +4,7 @@
 #include <weft/fiber/go.hpp>
 
 #include <array>
+#include <cstdlib>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -363,4 +364,18 @@ MATRIX_TEST("loop: the wake slot keeps order among the rest, and starves nobody"
 
 WEFT_TEST("go misuse: outside any executor it aborts by name") {
     EXPECT_DEATH(go([] {}), "called outside any fiber, and no executor was named ..go");
+}
+
+WEFT_TEST("go: in debug builds, who has not ended at the end of the program is reported") {
+#if WEFT_CHECKS
+    weft_test::allow_threads_in_death_tests();
+    const auto leaves = [] {
+        static auto* const never_destroyed = new loop;
+        go(*never_destroyed, {.name = "forgotten"}, [] { static_cast<void>(park()); });
+        never_destroyed->run_until_blocked();
+        std::exit(0);
+    };
+    EXPECT_EXIT(leaves(), testing::ExitedWithCode(0),
+                "at the end of the program these have not ended:\n  fiber forgotten: .*started at");
+#endif
 }

@@ -29,8 +29,13 @@ public:
         return effective(block, block.extras != nullptr ? block.extras->scope : nullptr);
     }
 
+    /// With the block's lock held, which is what changes the bit.
     static void set_bit(detail::fiber_block& block) noexcept {
-        if (effective(block) != cancel_reason::none)
+        const bool is_set =
+            (block.attention.load(std::memory_order_relaxed) & detail::cancelled_bit) != 0;
+        const bool wanted = effective(block) != cancel_reason::none;
+        if (wanted == is_set) return;
+        if (wanted)
             block.attention.fetch_or(detail::cancelled_bit, std::memory_order_seq_cst);
         else
             block.attention.fetch_and(static_cast<std::uint8_t>(~detail::cancelled_bit),

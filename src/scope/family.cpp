@@ -32,8 +32,11 @@ family::family(const task_group_options& options)
     attach();
 }
 
+// All have ended: there is nobody else.
 family::~family() {
-    while (const child_node* const left = pop_ended()) delete left;
+    for (const child_node* left = ended_.next; left != &ended_;)
+        delete std::exchange(left, left->next);
+    ended_.next = ended_.previous = &ended_;
     if (body_) detach();
 }
 
@@ -48,26 +51,24 @@ void family::give_place() noexcept {
 }
 
 void family::start(child_node& node, fiber_block& block) noexcept {
-    const fiber_handle child(block);
-    node.fiber = child;
+    node.fiber = &block;
     const std::uint64_t number = word_.enter();
     node.index = added_++;
     const cancel_reason reason = reason_;
     node.link_before(reason == cancel_reason::none ? fresh_ : asked_);
     word_.leave(number + 1);
     WEFT_TEST_POINT("task_group: a child is listed");
-    if (reason != cancel_reason::none) cancel_round().stop(child, reason);
+    if (reason != cancel_reason::none) cancel_round().stop(block, reason);
     start_fiber(block);
 }
 
 // As far as its parent can see the child has not ended, so everything is still there.
 bool family::announce_failure(child_node& node) noexcept {
     if (node.how != child_node::end::failed || options_.collect) return false;
-    fiber_handle self;
     woken_list woken;
     const std::uint64_t number = word_.enter();
     node.unlink();
-    std::swap(self, node.fiber);
+    node.fiber = nullptr;
     ++failures_;
     ++announced_;
     node.link_before(ended_);
@@ -84,14 +85,13 @@ bool family::announce_failure(child_node& node) noexcept {
 void family::child_ended(child_node* node) noexcept {
     give_place();
     const bool kept = node == nullptr || keeps(*node);
-    fiber_handle self;
     woken_list woken;
     const std::uint64_t number = word_.enter();
     if (node == nullptr) {
         --announced_;
     } else {
         node->unlink();
-        std::swap(self, node->fiber);
+        node->fiber = nullptr;
         if (node->how == child_node::end::failed) ++failures_;
         if (kept) {
             node->link_before(ended_);
@@ -128,7 +128,7 @@ void family::cancel_children(cancel_reason reason, cancel_round& round) noexcept
         if (node != &fresh_) {
             node->unlink();
             node->link_before(asked_);
-            child = node->fiber;
+            child = fiber_handle(*node->fiber);
         }
         word_.leave(number);
         if (!child) return;
@@ -180,6 +180,7 @@ child_node* family::take_ended() {
 
 void family::wait_for_all() {
     if (!places_ && !options_.collect) run_unstarted_children(this, waits_for_all);
+    if (all_ended() && failures_ == 0) return;
     const wait_outcome outcome = wait(
         waits_for_all, no_deadline,
         [this](waiter& me) noexcept {
@@ -228,6 +229,7 @@ void family::leave() noexcept {
 }
 
 void family::throw_what_failed() {
+    if (all_ended() && failures_ == 0) return;
     if (const std::exception_ptr error = take_failure()) std::rethrow_exception(error);
 }
 

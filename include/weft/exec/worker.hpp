@@ -71,6 +71,10 @@ struct worker {
         return true;
     }
 
+    /// What is due every so many dispatches, for one that goes on. True: somebody waits who may run
+    /// nowhere else. Only for workers of a pool.
+    [[nodiscard]] bool look_without_leaving() noexcept;
+
     /// A tick was counted, and nothing was run.
     void count_missed() noexcept {
         missed.store(missed.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);

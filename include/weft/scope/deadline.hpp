@@ -42,10 +42,11 @@ template <class F>
 using deadline_result_of = typename deadline_result<std::invoke_result_t<F>>::type;
 
 template <class F>
-deadline_result_of<F> call_until(time_point deadline, cancel_scope::shield shielded, F&& function) {
+deadline_result_of<F> call_until(time_point deadline, time_point now, cancel_scope::shield shielded,
+                                 F&& function) {
     using R = std::invoke_result_t<F>;
     static_assert(!std::is_reference_v<R>, "with_deadline: the function returns a reference");
-    const off_shared_stack<deadline_scope> scope(deadline, shielded);
+    const off_shared_stack<deadline_scope> scope(deadline, now, shielded);
     const auto late = [] { return std::unexpected(error_code_of(cancel_reason::timed_out)); };
     try {
         if constexpr (is_error_expected<R>) {
@@ -65,6 +66,13 @@ deadline_result_of<F> call_until(time_point deadline, cancel_scope::shield shiel
     }
 }
 
+template <class Rep, class Period, class F>
+deadline_result_of<F> call_for(std::chrono::duration<Rep, Period> limit,
+                               cancel_scope::shield shielded, F&& function) {
+    const time_point now = now_for_sleep();
+    return call_until(deadline_after(now, limit), now, shielded, std::forward<F>(function));
+}
+
 }  // namespace detail
 
 /// What the function returns, if its deadline did not pass before; if it returns an expected (with
@@ -76,16 +84,15 @@ deadline_result_of<F> call_until(time_point deadline, cancel_scope::shield shiel
 template <class Clock, class Duration, std::invocable F>
 [[nodiscard]] detail::deadline_result_of<F> with_deadline(
     std::chrono::time_point<Clock, Duration> when, F&& function) {
-    return detail::call_until(detail::deadline_at(when), cancel_scope::shield::no,
-                              std::forward<F>(function));
+    return detail::call_until(detail::deadline_at(when), detail::now_for_sleep(),
+                              cancel_scope::shield::no, std::forward<F>(function));
 }
 
 /// The same, so long from now.
 template <class Rep, class Period, std::invocable F>
 [[nodiscard]] detail::deadline_result_of<F> with_timeout(std::chrono::duration<Rep, Period> limit,
                                                          F&& function) {
-    return detail::call_until(detail::deadline_in(limit), cancel_scope::shield::no,
-                              std::forward<F>(function));
+    return detail::call_for(limit, cancel_scope::shield::no, std::forward<F>(function));
 }
 
 /// function(), whose waits do not see any cancellation or deadline from outside.
@@ -100,8 +107,7 @@ decltype(auto) shield(F&& function) {
 template <class Rep, class Period, std::invocable F>
 [[nodiscard]] detail::deadline_result_of<F> shield(std::chrono::duration<Rep, Period> limit,
                                                    F&& function) {
-    return detail::call_until(detail::deadline_in(limit), cancel_scope::shield::yes,
-                              std::forward<F>(function));
+    return detail::call_for(limit, cancel_scope::shield::yes, std::forward<F>(function));
 }
 
 }  // namespace weft::inline v0

@@ -19,8 +19,7 @@ namespace weft::inline v0::detail {
 class deadline_scope final : private runnable {
 public:
     /// One that is late already is cancelled from the beginning.
-    explicit deadline_scope(time_point deadline,
-                            cancel_scope::shield shielded = cancel_scope::shield::no);
+    deadline_scope(time_point deadline, time_point now, cancel_scope::shield shielded);
     deadline_scope(const deadline_scope&) = delete;
     deadline_scope& operator=(const deadline_scope&) = delete;
     /// Suspends: maybe, if it fires at this moment. Cancel: ignored.

@@ -5,8 +5,8 @@
 //
 //     add                         linked into `fresh_`; if the family is cancelled, into `asked_`,
 //                                 and the child is asked to stop before it starts
-//     cancel                      each of `fresh_` goes to `asked_`, and then, without the lock but
-//                                 held by a reference, is asked to stop
+//     cancel                      each of `fresh_` goes to `asked_`, gets a reference, and then,
+//                                 without the lock, is asked to stop
 //     end of a child              unlinked from either; into `ended_`, with its result; number - 1
 //     end of one that failed      into `ended_` first, by the child itself; then, without the lock,
 //                                 the others are cancelled; then, as the last of its fiber,
@@ -54,7 +54,7 @@ struct child_node {
 
     child_node* next = this;  // a ring
     child_node* previous = this;
-    fiber_handle fiber;  // until it ends
+    fiber_block* fiber = nullptr;  // until it ends; the ring keeps it alive as long
     std::size_t index = 0;
     end how = end::none;
     std::exception_ptr error;  // failed, cancelled
