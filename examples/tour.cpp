@@ -1,13 +1,26 @@
-// tour.cpp - what the library does, in a minute of reading: `make run`.
+// tour.cpp - what weft does, station by station, each with a figure measured just now (`make run`).
+//
+//   tour [--quick] [--list] [STATION...]      all stations, or those that are named
+//
+// --quick does a hundredth of the work, and is what the tests run; --list names the stations. A
+// station is a function below, or another program of examples/, which is started from the folder
+// that this one lies in, and left out with a word if it was not built.
 //
 // SPDX-License-Identifier: Apache-2.0
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
-#include <ranges>
-#include <stdexcept>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
 #include <string>
-#include <thread>
+#include <string_view>
 #include <vector>
 
 #include <weft/weft.hpp>
@@ -16,126 +29,299 @@ using namespace weft;
 
 namespace {
 
-void heading(const char* title) { std::printf("\n%s\n", title); }
+bool quick = false;
 
-void two_coroutines() {
-    heading("A coroutine stops in the middle and goes on where it stopped:");
-    coroutine ping([] {
-        for (int i = 1; i <= 3; ++i) {
-            std::printf("  ping %d", i);
-            this_coroutine::yield();
-        }
-    });
-    coroutine pong([] {
-        for (int i = 1; i <= 3; ++i) {
-            std::printf("  pong %d", i);
-            this_coroutine::yield();
-        }
-    });
-    for (int i = 0; i < 3; ++i) {
-        ping.resume();
-        pong.resume();
+int scaled(int full) { return quick ? std::max(full / 100, 2) : full; }
+
+// --- measuring
+
+class stopwatch {
+public:
+    [[nodiscard]] double nanoseconds() const {
+        return std::chrono::duration<double, std::nano>(clock::now() - begun_).count();
     }
-    std::printf("\n");
+
+private:
+    using clock = std::chrono::steady_clock;
+    clock::time_point begun_ = clock::now();
+};
+
+double resident_bytes() {
+    std::ifstream statm("/proc/self/statm");
+    double size = 0;
+    double resident = 0;
+    statm >> size >> resident;
+    return resident * static_cast<double>(::sysconf(_SC_PAGESIZE));
 }
 
-void hanoi(int disks, char from, char to, char over, auto& yield) {
-    if (disks == 0) return;
-    hanoi(disks - 1, from, over, to, yield);
-    yield(std::string{from, to});
-    hanoi(disks - 1, over, to, from, yield);
+double free_bytes() {
+    std::ifstream meminfo("/proc/meminfo");
+    std::string key;
+    double kilobytes = 0;
+    std::string rest;
+    while (meminfo >> key >> kilobytes && std::getline(meminfo, rest))
+        if (key == "MemAvailable:") return kilobytes * 1024;
+    return 1e9;
 }
 
-void a_generator() {
-    heading("A generator yields from any depth, and is a range (towers of Hanoi, four disks):");
-    generator<std::string> moves([](auto& yield) { hanoi(4, 'A', 'C', 'B', yield); });
-    std::printf(" ");
-    for (const std::string& move : moves) std::printf(" %s", move.c_str());
-    std::printf("\n");
+// In a process of its own, whose memory nobody has used before; whether it ended well.
+bool apart(const std::function<bool()>& function) {
+    std::fflush(stdout);
+    const pid_t child = ::fork();
+    if (child < 0) return false;
+    if (child == 0) {
+        const bool right = function();
+        std::fflush(stdout);
+        std::_Exit(right ? 0 : 1);
+    }
+    int status = 0;
+    return ::waitpid(child, &status, 0) == child && status == 0;
 }
 
-void exceptions_and_destruction() {
-    heading("Exceptions come out of resume(); destroying a suspended coroutine unwinds it:");
-    coroutine failing([] { throw std::runtime_error("no such file"); });
-    try {
-        failing.resume();
-    } catch (const std::exception& e) { std::printf("  caught: %s\n", e.what()); }
-    struct guard {
-        ~guard() { std::printf("  a guard on the dropped stack was destroyed\n"); }
+// --- the stations
+
+bool order() {
+    loop s;
+    std::string out;
+    go(s, [&] {
+        out += " 1";
+        yield();
+        out += " 2";
+    });
+    go(s, [&] {
+        out += " 3";
+        yield();
+        out += " 4";
+    });
+    s.run();
+
+    const int yields = scaled(1'000'000);
+    for (int i = 0; i < 2; ++i)
+        go(s, [&] {
+            for (int j = 0; j < yields; ++j) yield();
+        });
+    const stopwatch watch;
+    s.run();
+    std::printf("  order:%s, the same each time\n", out.c_str());
+    std::printf("  now:   %.1f ns a yield, over %d\n", watch.nanoseconds() / (2.0 * yields),
+                2 * yields);
+    return out == " 1 3 2 4";
+}
+
+bool stepping() {
+    loop s;
+    std::string out;
+    go(s, [&] {
+        out += " foo";
+        yield();
+        out += " bar";
+    });
+    go(s, [&] { out += " baz"; });
+    for (const std::size_t alive : s.steps()) out += " " + std::to_string(alive);
+
+    const int fibers = scaled(100'000);
+    for (int i = 0; i < fibers; ++i) go(s, [] { yield(); });
+    const stopwatch watch;
+    const std::size_t steps = s.run_until_blocked();
+    std::printf("  steps:%s\n", out.c_str());
+    std::printf("  now:   %.0f ns a step, over %zu\n",
+                watch.nanoseconds() / static_cast<double>(steps), steps);
+    return out == " foo 2 baz 1 bar 0" && s.alive() == 0;
+}
+
+// The same program on one kind of stack: many park, and two yield to each other.
+bool one_kind(const char* name, stack_kind kind, int parked, int yields) {
+    loop s({.external_wakes = false});
+    std::vector<fiber_handle> handles(static_cast<std::size_t>(parked));
+    const double before = resident_bytes();
+    for (fiber_handle& handle : handles)
+        go(s, {.kind = kind}, [&handle] {
+            handle = this_fiber::handle();
+            (void)park();
+        });
+    s.run_until_blocked();
+    const double bytes = (resident_bytes() - before) / parked;
+    for (const fiber_handle& handle : handles) unpark(handle);
+    s.run();
+
+    for (int i = 0; i < 2; ++i)
+        go(s, {.kind = kind}, [yields] {
+            for (int j = 0; j < yields; ++j) yield();
+        });
+    const stopwatch watch;
+    s.run();
+    std::printf("  %-9s %7.0f bytes parked (of %d)   %8.1f ns a yield\n", name, bytes, parked,
+                watch.nanoseconds() / (2.0 * yields));
+    return s.alive() == 0;
+}
+
+bool back_ends() {
+    struct row {
+        const char* name;
+        stack_kind kind;
+        int parked;
+        int yields;
     };
-    coroutine dropped([] {
-        const guard g;
-        this_coroutine::yield();
-    });
-    dropped.resume();
+    bool right = true;
+    for (const row& r : {row{"own", stack_kind::own, 20'000, 1'000'000},
+                         row{"swapped", stack_kind::swapped, 20'000, 200'000},
+                         row{"ucontext", stack_kind::ucontext, 20'000, 100'000},
+                         row{"thread", stack_kind::thread, 500, 20'000}})
+        right &=
+            apart([&] { return one_kind(r.name, r.kind, scaled(r.parked), scaled(r.yields)); });
+    return right;
 }
 
-void another_thread() {
-    heading("Any thread may resume it, also in the middle of a catch block:");
-    coroutine c([] {
-        try {
-            throw std::runtime_error("thrown on one thread");
-        } catch (const std::exception&) {
-            this_coroutine::yield();
-            try {
-                throw;
-            } catch (const std::exception& again) {
-                std::printf("  %s, caught on another\n", again.what());
+bool ring() {
+    constexpr int length = 8;
+    const int cycles = 100;
+    const int rounds = scaled(10'000);
+    loop s({.external_wakes = false, .wake_slot = true});
+    std::vector<std::unique_ptr<binary_semaphore>> gates;
+    for (int i = 0; i < length * cycles; ++i)
+        gates.push_back(std::make_unique<binary_semaphore>(0));
+    long passed = 0;
+    for (int i = 0; i < length * cycles; ++i) {
+        const int first = i - i % length;
+        binary_semaphore& mine = *gates[static_cast<std::size_t>(i)];
+        binary_semaphore& next = *gates[static_cast<std::size_t>(first + (i + 1 - first) % length)];
+        go(s, [&, starts = i == first] {
+            for (int j = 0; j < rounds; ++j) {
+                if (starts) next.release();
+                mine.acquire();
+                if (!starts) next.release();
+                ++passed;
             }
-        }
-    });
-    c.resume();
-    std::jthread([&] { c.resume(); }).join();
-}
-
-template <class Coroutine>
-void measure(const char* name, const coroutine_options& options, int rounds) {
-    Coroutine c(options, [] {
-        for (;;) this_coroutine::yield();
-    });
-    c.resume();
-    const auto start = std::chrono::steady_clock::now();
-    for (int i = 0; i < rounds; ++i) c.resume();
-    const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - start;
-    std::printf("  %-9s %8.1f ns\n", name, took.count() / rounds / 2);
-}
-
-void four_back_ends() {
-    heading("Four back ends, one interface; one switch takes, roughly, here and now:");
-    shared_stack shared;
-    thread_cache threads;
-    measure<coroutine>("own", {}, 2'000'000);
-    measure<swapped_coroutine>("swapped", {.shared = &shared}, 2'000'000);
-    measure<ucontext_coroutine>("ucontext", {}, 100'000);
-    measure<thread_coroutine>("thread", {.threads = &threads}, 20'000);
-}
-
-void many_stacks() {
-    heading("Guarded stacks are cheap; very many coroutines wait at once:");
-    // Fewer where a guard costs mappings (Linux before 6.13), or ThreadSanitizer a state for each.
-    const bool cheap = shared_stack_depot().counters().guard == guard_kind::install && !WEFT_TSAN;
-    const int count = cheap ? 100'000 : 2'000;
-    std::vector<coroutine> waiting;
-    for (int i = 0; i < count; ++i) {
-        waiting.emplace_back([] { this_coroutine::yield(); });
-        waiting.back().resume();
+        });
     }
-    const stack_counters counters = shared_stack_depot().counters();
-    std::printf("  %zu live stacks in %zu reservations, guarded by %s\n", counters.live,
-                counters.mapped,
-                counters.guard == guard_kind::install ? "MADV_GUARD_INSTALL" : "mprotect");
+    const stopwatch watch;
+    s.run();
+    std::printf("  now:   %.1f million messages a second, round %d rings of %d fibers\n",
+                static_cast<double>(passed) / watch.nanoseconds() * 1e3, cycles, length);
+    return passed == static_cast<long>(length) * cycles * rounds;
+}
+
+// As many as there is memory for, with room to spare: each takes about a page and a half.
+bool million() {
+    const bool cheap = shared_stack_depot().counters().guard == guard_kind::install;
+    const double room = free_bytes() / 2 / 6'000;
+    const int wanted = cheap ? scaled(1'000'000) : scaled(20'000);
+    const int count = room < wanted ? static_cast<int>(room) : wanted;
+    loop s({.external_wakes = false});
+    event all_may_end;
+    long found = 0;
+    const double before = resident_bytes();
+    const stopwatch watch;
+    for (int i = 0; i < count; ++i)
+        go(s, [&] {
+            all_may_end.wait();
+            ++found;
+        });
+    s.run_until_blocked();
+    const double seconds = watch.nanoseconds() / 1e9;
+    const double grown = resident_bytes() - before;
+    const stack_counters stacks = shared_stack_depot().counters();
+    all_may_end.set();
+    s.run();
+    std::printf("  now:   %d fibers wait at once, %zu guarded stacks in %zu reservations\n", count,
+                stacks.live, stacks.mapped);
+    std::printf("         %.2f s to start them, %.2f GB, %.0f bytes each\n", seconds, grown / 1e9,
+                grown / count);
+    return found == count;
+}
+
+// Another program of examples/; true also where it was not built.
+bool example(const std::string& name) {
+    const auto program = std::filesystem::read_symlink("/proc/self/exe").parent_path() / name;
+    if (!std::filesystem::exists(program)) {
+        std::printf("  left out: examples/%s was not built\n", name.c_str());
+        return true;
+    }
+    std::fflush(stdout);
+    const stopwatch watch;
+    const std::string command = "'" + program.string() + "'";
+    FILE* output = ::popen(command.c_str(), "r");
+    if (output == nullptr) return false;
+    char line[256];
+    int lines = 0;
+    while (std::fgets(line, sizeof line, output) != nullptr)
+        if (++lines <= 8) std::printf("  %s", line);
+    const int status = ::pclose(output);
+    std::printf("  now:   %s in %.1f ms, the start of the process included\n",
+                status == 0 ? "done" : "FAILED", watch.nanoseconds() / 1e6);
+    return status == 0;
+}
+
+struct station {
+    const char* name;
+    const char* what_is_seen;
+    bool (*visit)();  // nullptr: the example of that name
+};
+
+const station stations[] = {
+    {"loop", "A loop is a scheduler as an object: fibers run in the order they became ready.",
+     &order},
+    {"steps", "It can be stepped: after each step, how many fibers are still alive.", &stepping},
+    {"back_ends", "One program on four kinds of stacks: what a parked fiber and a yield cost.",
+     &back_ends},
+    {"same_fringe", "Generators have a stack each, so two recursive walks run side by side.",
+     nullptr},
+    {"ring", "Messages go round in rings of fibers that wait for each other.", &ring},
+    {"million", "A stack is address space until it is used, and every one has a guard.", &million},
+    {"level_loader",
+     "A tree of tasks that wait for their parts: one thread gets stuck, one worker "
+     "does not.",
+     nullptr},
+    {"first_of_two", "The first answer counts; the other question is cancelled and waited for.",
+     nullptr},
+    {"counter", "An actor: many fibers call it at once, one at a time is inside.", nullptr},
+    {"echo", "A server written as blocking code, under load.", nullptr},
+};
+
+bool visit(const station& s) {
+    const bool bold = ::isatty(STDOUT_FILENO) == 1 && std::getenv("NO_COLOR") == nullptr;
+    std::printf("\n%s%s%s  %s\n", bold ? "\033[1m" : "", s.name, bold ? "\033[0m" : "",
+                s.what_is_seen);
+    const bool right = s.visit != nullptr ? apart(s.visit) : example(s.name);
+    if (!right) std::printf("  this went wrong\n");
+    return right;
+}
+
+bool known(std::string_view name) {
+    for (const station& s : stations)
+        if (name == s.name) return true;
+    return false;
 }
 
 }  // namespace
 
-int main() {
-    std::printf("weft %s\n", std::string(version()).c_str());
-    two_coroutines();
-    a_generator();
-    exceptions_and_destruction();
-    another_thread();
-    four_back_ends();
-    many_stacks();
-    std::printf("\nMore programs like these are under examples/.\n");
-    return 0;
+int main(int argc, char** argv) {
+    std::setvbuf(stdout, nullptr, _IOLBF, 0);  // in a pipe, too, each line comes when it is there
+    std::vector<std::string_view> asked;
+    for (int i = 1; i < argc; ++i) {
+        const std::string_view word = argv[i];
+        if (word == "--quick") {
+            quick = true;
+        } else if (word == "--list") {
+            for (const station& s : stations) std::printf("%-13s %s\n", s.name, s.what_is_seen);
+            return 0;
+        } else if (known(word)) {
+            asked.push_back(word);
+        } else {
+            std::fprintf(stderr, "tour: no station '%s'; see --list and --help\n", argv[i]);
+            return 2;
+        }
+    }
+
+    const stopwatch watch;
+    std::printf("weft %s, %u processors; every figure is of this machine, just now.\n",
+                std::string(version()).c_str(), usable_cpus());
+    bool right = true;
+    for (const station& s : stations)
+        if (asked.empty() || std::ranges::find(asked, s.name) != asked.end()) right &= visit(s);
+    std::printf(
+        "\n%.0f s. One station again: make run EXAMPLE=\"tour ring\"; another program of "
+        "examples/:\nmake run EXAMPLE=channels. Read on in docs/index.md.\n",
+        watch.nanoseconds() / 1e9);
+    return right ? 0 : 1;
 }

@@ -65,6 +65,9 @@ def compile_alone(job):
 
 
 def main():
+    if {"-h", "--help"} & set(sys.argv):
+        print(__doc__.split("SPDX")[0].strip())
+        return 0
     compilers = [c for c in sys.argv[1:] or ["g++", "clang++-19"] if shutil.which(c)]
     headers = sorted(PUBLIC.rglob("*.hpp"))
     problems = []

@@ -74,6 +74,9 @@ def check_cmake(layers, problems):
 
 
 def main():
+    if {"-h", "--help"} & set(sys.argv):
+        print(__doc__.split("SPDX")[0].strip())
+        return 0
     problems = []
     layers = read_layers(problems)
     check_cmake(layers, problems)

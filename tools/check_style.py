@@ -61,6 +61,9 @@ def check(path, inside, problems):
 
 
 def main():
+    if {"-h", "--help"} & set(sys.argv):
+        print(__doc__.split("SPDX")[0].strip())
+        return 0
     problems = []
     count = 0
     for path, inside in files():

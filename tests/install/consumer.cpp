@@ -6,6 +6,10 @@
 
 #include <weft/weft.hpp>
 
+#if WEFT_VERSION < 100
+#error "older than the first version"
+#endif
+
 int main() {
     if (weft::version() != std::string_view(EXPECTED_VERSION)) {
         std::puts("the library's version is not the package's");

@@ -16,6 +16,9 @@
 #define WEFT_VERSION_MINOR 1
 #define WEFT_VERSION_PATCH 0
 
+/// The version of the headers as a number, for #if: 100 is 0.1.0, 10203 would be 1.2.3.
+#define WEFT_VERSION (WEFT_VERSION_MAJOR * 10000 + WEFT_VERSION_MINOR * 100 + WEFT_VERSION_PATCH)
+
 #ifndef WEFT_PORTABLE_SWITCH
 #define WEFT_PORTABLE_SWITCH 0
 #endif

@@ -1,0 +1,45 @@
+#!/usr/bin/env python3
+"""help.py - everything that can be started says what it is when it is asked by --help.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import os
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(os.environ.get("SOURCE_DIR", pathlib.Path(__file__).parents[2]))
+BUILD = pathlib.Path(os.environ.get("PROGRAM_DIR", ROOT / "build/dev/tests/programs")).parents[1]
+EMULATOR = os.environ.get("EMULATOR", "").split()
+NO_PROGRAMS = {"weft-gdb.py"}  # what gdb reads
+FOREIGN = {path.stem for path in ROOT.glob("bench/cases/*/*") if path.suffix in (".go", ".rs")}
+
+
+def programs():
+    """(command, what its help must name)"""
+    for path in sorted([*ROOT.glob("tools/*"), ROOT / "bench/run", ROOT / "bench/plot"]):
+        if path.is_file() and path.name not in NO_PROGRAMS:
+            yield [path], path.name
+    for folder in ("examples", "bench", "bench/*"):
+        for path in sorted(BUILD.glob(f"{folder}/*")):
+            if path.is_file() and os.access(path, os.X_OK) and path.stem not in FOREIGN:
+                # Those of src/*/*_bench.cpp have the help of Google's library.
+                name = "benchmark" if path.name.endswith("_bench") else path.name
+                yield [*EMULATOR, path], name
+
+
+wrong, count = [], 0
+for command, name in programs():
+    count += 1
+    interpreted = pathlib.Path(command[0]).suffix == ".py"
+    asked = [sys.executable, *command] if interpreted else command
+    asked = [str(word) for word in asked]
+    try:
+        done = subprocess.run([*asked, "--help"], capture_output=True, text=True, timeout=60)
+    except subprocess.TimeoutExpired:
+        wrong.append(f"{command[-1]}: does not answer")
+        continue
+    if done.returncode != 0 or name not in done.stdout:
+        wrong.append(f"{command[-1]}: status {done.returncode}, says: {done.stdout[:80]!r}")
+print("\n".join(wrong) or f"{count} programs")
+sys.exit(1 if wrong else 0)
