@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""bench_plots.py - the pictures of bench/run: they are XML, and show what is in the results.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import os
+import pathlib
+import sys
+import types
+import unittest
+import xml.etree.ElementTree as tree
+
+sys.dont_write_bytecode = True
+ROOT = pathlib.Path(os.environ.get("SOURCE_DIR", pathlib.Path(__file__).parents[2]))
+sys.path.insert(0, str(ROOT / "bench"))
+
+from runner import plots  # noqa: E402
+from runner.case import RESULTS, Case, known_cases  # noqa: E402
+from runner.results import load  # noqa: E402
+from runner.svg import LogScale, Scale, short  # noqa: E402
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def entry(row, value, at=None, **more):
+    made = {"row": row, "compiler": "g++", "program": "p", "unit": "M/s", **more}
+    if at:
+        made["at"] = at
+    if value is not None:
+        made |= {"median": value, "min": value * 0.9, "max": value * 1.1}
+    return made
+
+
+def found(rows):
+    return {"case": "c", "title": "A & B", "date": "2026-01-02", "commit": "abc", "rounds": 5,
+            "machine": {"cpu": "a <fast> one", "cpus": 2}, "compilers": {"g++": {}}, "rows": rows}
+
+
+def case(*tables):
+    return types.SimpleNamespace(name="c", tables=list(tables))
+
+
+def words(svg):
+    return [node.text for node in tree.fromstring(svg).iter(f"{SVG}text")]
+
+
+class Lines(unittest.TestCase):
+    table = {"title": "N = 8: messages", "plot": "c_n8", "rows": ["N = 8: weft, slot", "N = 8: Go"]}
+
+    def draw(self, *rows):
+        return plots.draw(case(self.table), found(list(rows)))["c_n8.svg"]
+
+    def test_each_row_is_a_line_with_a_name_and_a_point_for_each_size(self):
+        svg = self.draw(entry("N = 8: weft, slot", 100, "16"),
+                        entry("N = 8: weft, slot", 50, "800"),
+                        entry("N = 8: Go", 5, "16"), entry("N = 8: Go", 4, "800"))
+        self.assertIn("weft, own, slot, P=1, D=0", words(svg))
+        self.assertIn("Go", words(svg))
+        circles = list(tree.fromstring(svg).iter(f"{SVG}circle"))
+        self.assertEqual(len(circles), 4 + 2)  # points, and one for each name
+        curves = [n.get("points") for n in tree.fromstring(svg).iter(f"{SVG}polyline")]
+        self.assertEqual(len(curves), 2 + 2)
+
+    def test_a_size_that_failed_is_a_gap_with_its_reason_and_no_zero(self):
+        svg = self.draw(entry("N = 8: Go", 5, "16"),
+                        entry("N = 8: Go", None, "800", note="no room"),
+                        entry("N = 8: Go", 4, "80,000"))
+        self.assertTrue(any("nothing at 800 (no room)" in text for text in words(svg)))
+        curves = list(tree.fromstring(svg).iter(f"{SVG}polyline"))
+        self.assertEqual(len(curves), 1)  # the name's only: nothing is joined over the gap
+
+    def test_more_is_higher_and_larger_is_to_the_right(self):
+        svg = self.draw(entry("N = 8: Go", 5, "16"), entry("N = 8: Go", 50, "800"))
+        curve = [n.get("points") for n in tree.fromstring(svg).iter(f"{SVG}polyline")][0]
+        (x1, y1), (x2, y2) = (map(float, p.split(",")) for p in curve.split())
+        self.assertLess(x1, x2)
+        self.assertGreater(y1, y2)
+
+    def test_nothing_measured_is_no_picture(self):
+        rows = [entry("N = 8: Go", None, "16", note="no room")]
+        self.assertEqual(plots.draw(case(self.table), found(rows)), {})
+
+    def test_a_name_says_back_end_threads_and_d(self):
+        self.assertEqual(plots.label("N = 2: weft, swapped, D = 1000"),
+                         "weft, swapped, P=1, D=1000")
+        self.assertEqual(plots.label("N = 8: weft, one loop a thread, P = 2"),
+                         "weft, own, one loop a thread, P=2, D=0")
+        self.assertEqual(plots.label("N = 8, strict: Rust async"), "Rust async")
+
+
+class Bars(unittest.TestCase):
+    table = {"title": "times", "rows": ["weft", "Go"]}
+
+    def draw(self, *rows):
+        return plots.draw(case(self.table), found(list(rows)))["c.svg"]
+
+    def test_a_bar_is_as_long_as_its_value(self):
+        svg = self.draw(entry("weft", 10), entry("Go", 20))
+        widths = [float(n.get("width")) for n in tree.fromstring(svg).iter(f"{SVG}rect")][1:]
+        self.assertAlmostEqual(widths[1] / widths[0], 2.0, places=1)
+        self.assertIn("10 M/s", words(svg))
+
+    def test_what_failed_has_its_reason_in_place_of_a_bar(self):
+        svg = self.draw(entry("weft", 10), entry("Go", None, note="crashed"))
+        self.assertEqual(len(list(tree.fromstring(svg).iter(f"{SVG}rect"))), 2)
+        self.assertIn("crashed", words(svg))
+
+    def test_values_far_apart_are_drawn_by_their_logarithms_and_it_says_so(self):
+        svg = self.draw(entry("weft", 1), entry("Go", 100_000))
+        self.assertIn("times (logarithmic)", words(svg))
+
+    def test_a_value_of_zero_does_not_stop_it(self):
+        svg = self.draw(entry("weft", 0.0), entry("Go", 20))
+        self.assertIn("0 M/s", words(svg))
+
+    def test_a_table_may_be_no_picture(self):
+        rows = [entry("weft", 10)]
+        self.assertEqual(plots.draw(case({**self.table, "plot": False}), found(rows)), {})
+
+
+class Scales(unittest.TestCase):
+    def test_ends_and_middles(self):
+        scale = LogScale(1, 100, 0, 200)
+        self.assertEqual([scale(1), scale(10), scale(100)], [0, 100, 200])
+        self.assertEqual(Scale(10, 100, 200)(5), 150)
+        self.assertEqual([short(v) for v in (0.5, 800, 80_000, 2e6)], ["0.5", "800", "80k", "2M"])
+
+    def test_one_size_alone_has_a_place(self):
+        self.assertEqual(LogScale(16, 16, 0, 100, whole=False)(16), 50)
+
+
+class Stored(unittest.TestCase):
+    def test_all_results_in_the_repository_can_be_drawn(self):
+        for name in known_cases():
+            with self.subTest(name):
+                one = Case(name)
+                results = load(RESULTS / f"{name}.json")
+                for svg in plots.draw(one, results).values() if results else []:
+                    tree.fromstring(svg)
+
+
+if __name__ == "__main__":
+    unittest.main()

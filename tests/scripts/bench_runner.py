@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+"""bench_runner.py - bench/run without a benchmark: rounds, failures, runs that add up, estimates.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import io
+import json
+import os
+import pathlib
+import sys
+import types
+import unittest
+
+sys.dont_write_bytecode = True
+ROOT = pathlib.Path(os.environ.get("SOURCE_DIR", pathlib.Path(__file__).parents[2]))
+sys.path.insert(0, str(ROOT / "bench"))
+
+from runner import measure, results, tables  # noqa: E402
+from runner.case import Case, Failure, known_cases  # noqa: E402
+from runner.progress import Estimate, Progress, as_time  # noqa: E402
+
+
+class FakeRun:
+    """Prints what it is told to, or fails."""
+
+    def __init__(self, name, script, compiler="g++"):
+        self.name, self.compiler, self.script = name, compiler, list(script)
+        self.usage, self.about, self.error = [], None, None
+        self.key = (name, compiler)
+
+    def go(self, quick, at_most=None):
+        said = self.script.pop(0)
+        if said is None:
+            raise Failure(f"{self}: crashed")
+        self.usage.append({"seconds": 1.0, "peak_rss_kib": 10})
+        return [{"row": row, "unit": "ns", "value": value} for row, value in said.items()]
+
+    def is_peer(self):
+        return not self.name.startswith("weft")
+
+    def __str__(self):
+        return self.name
+
+
+class FakeTerminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def a_case(rows=("w", "p")):
+    return types.SimpleNamespace(name="c", title="C", rows=list(rows), figures=[
+        {"says": "w against p", "of": "w", "over": "p", "at_most": 0.5}],
+        tables=[{"title": "t", "rows": list(rows), "reference": "p"}])
+
+
+HOST = {"cpu": "x", "cpus": 2, "memory_gib": 1, "system": "s", "kernel": "k"}
+COMPILERS = {"g++": {"version": "12", "flags": "-O2"}}
+
+
+class Rounds(unittest.TestCase):
+    def setUp(self):
+        self.real, sys.stderr = sys.stderr, io.StringIO()
+
+    def tearDown(self):
+        sys.stderr = self.real
+
+    def run_case(self, *runs, rounds=3):
+        return measure.measure(a_case(), list(runs), rounds, Estimate())
+
+    def test_values_stand_in_the_order_of_their_rounds(self):
+        measured, rounds = self.run_case(FakeRun("weft", [{"w": 1}, {"w": 2}, {"w": 3}]))
+        self.assertEqual(measured[("g++", "w", None)].values, [1, 2, 3])
+        self.assertEqual(rounds, 3)
+
+    def test_a_peer_that_fails_leaves_a_gap_and_the_others_go_on(self):
+        peer = FakeRun("go", [None, {"p": 5}, None])
+        measured, _ = self.run_case(FakeRun("weft", [{"w": 1}] * 3), peer)
+        self.assertEqual(measured[("g++", "p", None)].values, [None, 5, None])
+        self.assertEqual(measured[("g++", "w", None)].values, [1, 1, 1])
+        self.assertIn("crashed", peer.error)
+
+    def test_a_program_of_weft_that_fails_ends_the_run(self):
+        with self.assertRaises(Failure):
+            self.run_case(FakeRun("weft_two", [{"w": 1}, None, {"w": 1}]))
+
+    def test_a_row_that_is_printed_twice_is_an_error(self):
+        run = FakeRun("weft", [])
+        with self.assertRaises(Failure):
+            measure.collect({}, run, [{"row": "w", "value": 1}, {"row": "w", "value": 2}], 0)
+
+    def test_a_deadline_leaves_rounds_out_but_not_the_first(self):
+        clock = measure.time.monotonic
+        run = FakeRun("weft", [{"w": 1}, {"w": 2}])
+        _, rounds = measure.measure(a_case(), [run], 2, Estimate({run.key: 50.0}), clock() + 99)
+        self.assertEqual(rounds, 2)
+        run = FakeRun("weft", [{"w": 1}, {"w": 2}])
+        _, rounds = measure.measure(a_case(), [run], 2, Estimate({run.key: 900.0}), clock() + 99)
+        self.assertEqual(rounds, 1)
+
+
+class AddingUp(unittest.TestCase):
+    def found(self, script, old=None, commit="abc"):
+        run, peer = FakeRun("weft", [{"w": v} for v in script]), FakeRun("go", [{"p": 4}] * 9)
+        sys.stderr, real = io.StringIO(), sys.stderr
+        measured, rounds = measure.measure(a_case(), [run, peer], len(script), Estimate())
+        sys.stderr = real
+        if results.adds_up(old, a_case(), HOST, commit, COMPILERS):
+            rounds = results.put_before(old, measured, [run, peer], rounds)
+        made = results.results(a_case(), HOST, commit, COMPILERS, [run, peer], [], measured, rounds)
+        return json.loads(results.as_text(made))
+
+    def test_runs_of_one_machine_and_commit_add_up(self):
+        found = self.found([3, 4], self.found([1, 2]))
+        self.assertEqual(found["rounds"], 4)
+        self.assertEqual(found["rows"][0]["values"], [1, 2, 3, 4])
+        self.assertEqual(found["rows"][0]["median"], 2.5)
+        self.assertEqual(found["rows"][0]["ratio"]["max"], 1.0)
+        self.assertEqual(len(found["programs"][0]["seconds"]["values"]), 4)
+
+    def test_those_of_another_commit_or_of_a_changed_tree_do_not(self):
+        self.assertEqual(self.found([3], self.found([1], commit="old"))["rounds"], 1)
+        self.assertEqual(self.found([3], self.found([1], commit="abc+"), "abc+")["rounds"], 1)
+
+    def test_those_of_another_machine_do_not(self):
+        old = self.found([1]) | {"machine": HOST | {"cpus": 64}}
+        self.assertEqual(self.found([3], old)["rounds"], 1)
+
+    def test_a_row_that_was_missing_before_has_gaps_there(self):
+        old = self.found([1, 2])
+        old["rows"] = [row for row in old["rows"] if row["row"] != "p"]
+        found = self.found([3, 4], old)
+        values = {row["row"]: row["values"] for row in found["rows"]}
+        self.assertEqual(values["p"], [None, None, 4, 4])
+
+    def test_the_tables_name_commit_figures_and_failures(self):
+        found = self.found([1, 2])
+        found["programs"][1]["error"] = "go: crashed"
+        text = "\n".join(tables.tables(a_case(), found, {"c.svg": ""}))
+        for words in ("commit abc", "| w against p | g++ | 0.375", "Failed: go: crashed", "c.svg"):
+            self.assertIn(words, text)
+
+
+class Bar(unittest.TestCase):
+    def test_time_left_is_what_the_same_things_took_before(self):
+        estimate = Estimate({"a": 10.0})
+        now = [0.0]
+        progress = Progress("c", ["a", "b", "a", "b"], estimate, io.StringIO(), lambda: now[0])
+        self.assertEqual(progress.left(), 40)  # b never ran: as long as the others
+        progress.begin("a")
+        now[0] = 20.0
+        progress.end()
+        self.assertEqual(progress.left(), 15 * 3)  # a takes 15 on average
+
+    def test_a_terminal_gets_a_bar_that_is_drawn_over(self):
+        out = FakeTerminal()
+        progress = Progress("c", ["a"] * 4, Estimate({"a": 65.0}), out)
+        progress.done = 2
+        progress.begin("weft")
+        self.assertTrue(out.getvalue().startswith("\r"))
+        self.assertIn("[############............] 2/4  2:10 left  weft", out.getvalue())
+        self.assertNotIn("\n", out.getvalue())
+
+    def test_a_pipe_gets_lines(self):
+        out = io.StringIO()
+        progress = Progress("c", ["a"] * 4, Estimate({"a": 1.0}), out)
+        progress.begin("weft")
+        progress.after_round(1, 4)
+        self.assertEqual(out.getvalue(), "c: round 1 of 4, about 4 s left\n")
+
+    def test_times(self):
+        self.assertEqual([as_time(s) for s in (7, 65, 7384, -1)], ["7 s", "1:05", "2:03:04", "0 s"])
+
+
+class Cases(unittest.TestCase):
+    def test_every_case_can_be_read_and_knows_whose_programs_it_runs(self):
+        for name in known_cases():
+            with self.subTest(name):
+                self.assertTrue(Case(name).uses())
+        self.assertEqual(Case("ring_sizes").uses(), ["ring"])
+        self.assertEqual(Case("yield").uses(), ["yield"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""benchdiff.py - tools/benchdiff tells what changed, and does not take noise for a change.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import json
+import os
+import pathlib
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(os.environ.get("SOURCE_DIR", pathlib.Path(__file__).parents[2]))
+TOOL = ROOT / "tools" / "benchdiff"
+
+
+def row(name, values, unit="ns", at=None):
+    known = [v for v in values if v is not None]
+    made = {"row": name, "compiler": "g++", "program": "p", "unit": unit, "values": values}
+    if known:
+        made |= {"median": statistics.median(known), "min": min(known), "max": max(known)}
+    return made | ({"at": at} if at else {})
+
+
+def file(folder, name, rows, **more):
+    path = pathlib.Path(folder) / name
+    path.write_text(json.dumps({"case": "c", "commit": name, "machine": {}, "compilers": {},
+                                "rows": rows} | more))
+    return path
+
+
+class Benchdiff(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def diff(self, before, after, *options, **more):
+        a = file(self.folder.name, "a", before)
+        b = file(self.folder.name, "b", after, **more)
+        done = subprocess.run([sys.executable, TOOL, a, b, *options], capture_output=True,
+                              text=True)
+        return done.returncode, done.stdout + done.stderr
+
+    def test_a_time_that_grew_beyond_noise_is_worse(self):
+        status, text = self.diff([row("r", [10, 11, 10, 12, 11])], [row("r", [20, 21, 22, 20, 21])])
+        self.assertEqual(status, 1)
+        self.assertIn("worse:\n  r (g++): 11 -> 21 ns  +90.9 %", text)
+
+    def test_a_throughput_that_grew_is_better(self):
+        status, text = self.diff([row("r", [10, 11, 10, 12, 11], "M/s")],
+                                 [row("r", [20, 21, 22, 20, 21], "M/s")])
+        self.assertEqual(status, 0)
+        self.assertIn("better:", text)
+
+    def test_a_median_that_moved_within_the_noise_is_no_change(self):
+        status, text = self.diff([row("r", [10, 30, 12, 28, 11])], [row("r", [29, 12, 27, 11, 31])])
+        self.assertEqual((status, text.splitlines()[-1]), (0, "1 same"))
+
+    def test_a_change_of_a_few_percent_is_none_however_sure(self):
+        values = [10.0, 10.001, 10.002, 10.003, 10.004, 10.005]
+        status, text = self.diff([row("r", values)], [row("r", [v * 1.02 for v in values])])
+        self.assertEqual((status, text.splitlines()[-1]), (0, "1 same"))
+        status, _ = self.diff([row("r", values)], [row("r", [v * 1.02 for v in values])], "--least",
+                              "1")
+        self.assertEqual(status, 1)
+
+    def test_few_values_are_not_judged(self):
+        status, text = self.diff([row("r", [10, 10, 10])], [row("r", [20, 20, 20])])
+        self.assertEqual(status, 0)
+        self.assertIn("too few values", text)
+
+    def test_a_value_that_is_gone_is_a_failure(self):
+        status, text = self.diff([row("r", [1, 1, 1, 1])], [row("r", [None] * 4)])
+        self.assertEqual(status, 1)
+        self.assertIn("has no value any more", text)
+
+    def test_columns_are_kept_apart(self):
+        before = [row("r", [1.0, 1.1, 1.2, 1.3, 1.4], at="16"), row("r", [9.0] * 5, at="800")]
+        after = [row("r", [2.0, 2.1, 2.2, 2.3, 2.4], at="16"), row("r", [9.0] * 5, at="800")]
+        _, text = self.diff(before, after)
+        self.assertIn("r, 16 (g++)", text)
+        self.assertEqual(text.splitlines()[-1], "1 worse, 1 same")
+
+    def test_chance_alone_is_rarely_called_a_change(self):
+        chance = random.Random(7)
+        rows = [[row(f"r{i}", [chance.gauss(100, 10) for _ in range(9)]) for i in range(400)]
+                for _ in range(2)]
+        _, text = self.diff(*rows)
+        same = int(text.splitlines()[-1].split(" same")[0].split()[-1])
+        self.assertGreaterEqual(same, 390)
+
+    def test_many_values_are_compared_by_the_normal_curve(self):
+        chance = random.Random(3)
+        slow = [chance.gauss(100, 10) for _ in range(40)]
+        status, _ = self.diff([row("r", slow)], [row("r", [v * 1.3 for v in slow])])
+        self.assertEqual(status, 1)
+
+    def test_another_machine_is_said(self):
+        _, text = self.diff([row("r", [1] * 5)], [row("r", [1] * 5)], machine={"cpu": "other"})
+        self.assertIn("note: another machine", text)
+
+    def test_two_cases_or_no_results_are_refused(self):
+        status, text = self.diff([], [], case="d")
+        self.assertEqual(status, 2)
+        self.assertIn("two cases: c and d", text)
+        done = subprocess.run([sys.executable, TOOL, TOOL, TOOL], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("not a result file", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
