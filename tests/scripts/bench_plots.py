@@ -14,8 +14,8 @@ sys.dont_write_bytecode = True
 ROOT = pathlib.Path(os.environ.get("SOURCE_DIR", pathlib.Path(__file__).parents[2]))
 sys.path.insert(0, str(ROOT / "bench"))
 
-from runner import plots  # noqa: E402
-from runner.case import RESULTS, Case, known_cases  # noqa: E402
+from runner import pages, plots  # noqa: E402
+from runner.case import RESULTS, Case, Failure, known_cases  # noqa: E402
 from runner.results import load  # noqa: E402
 from runner.svg import LogScale, Scale, short  # noqa: E402
 
@@ -137,6 +137,23 @@ class Stored(unittest.TestCase):
                 results = load(RESULTS / f"{name}.json")
                 for svg in plots.draw(one, results).values() if results else []:
                     tree.fromstring(svg)
+
+    def test_figures_in_documents_have_a_place_that_can_be_filled(self):
+        places = 0
+        for path in pages.documents():
+            text = path.read_text()
+            places += len(pages.PLACE.findall(text))
+            self.assertEqual(text.count("<!-- figures:"), text.count("<!-- /figures -->"), path)
+            self.assertEqual(pages.filled(pages.filled(text)), pages.filled(text))
+        self.assertGreater(places, 10)
+
+    def test_what_costs_what_names_rows_that_exist(self):
+        for _, case, row, _ in pages.COSTS:
+            self.assertIn(row, Case(case).rows)
+
+    def test_unknown_figures_are_refused(self):
+        with self.assertRaises(Failure):
+            pages.filled("<!-- figures: nonsense -->\n<!-- /figures -->")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,107 @@
+"""pages.py - figures in the documents, which come from bench/results and from nowhere else.
+
+A document has a place for them, and what stands between the two lines is written by bench/run and
+bench/plot:
+
+    <!-- figures: machine ring -->      where and with what a case was measured
+    <!-- figures: costs -->             what costs what (COSTS below)
+    <!-- figures: missed ring -->       the bounds of a case that were not met
+    <!-- /figures -->
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import re
+import textwrap
+
+from runner import tables
+from runner.case import RESULTS, ROOT, Failure
+from runner.results import load
+
+PLACE = re.compile(r"(<!-- figures: (\w+)(?: (\w+))? -->\n).*?(<!-- /figures -->)", re.DOTALL)
+
+# What it is, and where it is measured: case, row, column.
+COSTS = [
+    ("a switch, inlined, with no scheduler", "switch", "weft context, switch inlined", None),
+    ("a coroutine's resume or yield", "switch", "weft coroutine, resume and yield", None),
+    ("a generator's next value, one way", "switch", "weft generator", None),
+    ("a yield to another fiber of a loop", "yield", "weft, own stacks", None),
+    ("the same, swapped", "yield", "weft, swapped", None),
+    ("the same, ucontext", "yield", "weft, ucontext", None),
+    ("the same, a thread each", "yield", "weft, thread", None),
+    ("a fiber that does nothing, born and ended on a loop", "spawn", "weft, own stacks", None),
+    ("the same with a handle that is joined", "spawn", "weft, own stacks, joined", None),
+    ("the same on a pool of two", "pool", "weft, spawn", "P = 2"),
+    ("a lock and an unlock that nobody else wants", "locks", "weft::mutex", None),
+    ("the same, two fibers on two threads", "locks", "weft::mutex, 2 fibers", None),
+    ("a turn by a condition variable", "locks", "weft::condition_variable", None),
+    ("an item through a channel of 0, one way", "channel", "weft, loop, ping-pong", None),
+    ("an item through a channel of 128", "channel", "weft, loop, stream", None),
+    ("an item by a select over four channels", "select", "weft, loop", None),
+    ("a wake of a worker that spins", "wake", "weft, spinning", None),
+    ("a wake of a worker that sleeps", "wake", "weft, asleep", None),
+    ("a stack from a worker's cache, and back", "stack", "weft stack_cache", None),
+    ("memory of a parked fiber, own stack", "memory", "weft, own stacks", "1,000,000"),
+    ("the same, swapped", "memory", "weft, swapped", "1,000,000"),
+]
+
+
+def costs(_):
+    lines = []
+    for text, case, row, column in COSTS:
+        found = load(RESULTS / f"{case}.json")
+        entry = tables.find(found, row, "g++", column) if found else {}
+        value = tables.cell(entry) if entry else "not measured yet"
+        lines.append([text, value, f"[{case}](../bench/cases/{case}/README.md)"])
+    return tables.table(["what", "g++", "case"], lines)
+
+
+def machine(case):
+    found = load(RESULTS / f"{case}.json")
+    if not found:
+        return ["Not measured yet."]
+    out = tables.said_first(found)
+    said = "; ".join(f"{name}: {about['version']}" for name, about in found["compilers"].items())
+    return out + textwrap.wrap(said + ".", 110)
+
+
+def missed(case):
+    found = load(RESULTS / f"{case}.json")
+    if not found:
+        return ["Not measured yet."]
+    lost = [f for f in found["figures"] if f["met"] is False]
+    if not lost:
+        return ["Every bound that was measured is met."]
+    lines = []
+    for figure in lost:
+        says = figure["says"] + (f" ({figure['at']})" if figure["at"] else "")
+        lines.append([says, figure["compiler"], tables.show_range(figure["value"]),
+                      figure["bound"]])
+    return [f"Missed, of {len(found['figures'])} bounds:", "",
+            *tables.table(["figure", "compiler", "measured", "bound"], lines)]
+
+
+KINDS = {"costs": costs, "machine": machine, "missed": missed}
+
+
+def documents():
+    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def filled(text):
+    def fill(place):
+        if place[2] not in KINDS:
+            raise Failure(f"no such figures: {place[2]}")
+        return place[1] + "\n".join(KINDS[place[2]](place[3])) + "\n" + place[4]
+    return PLACE.sub(fill, text)
+
+
+def fill_all():
+    """Brings the figures of all documents to what is in bench/results; the names of those that
+    changed."""
+    changed = []
+    for path in documents():
+        text = path.read_text()
+        if (new := filled(text)) != text:
+            path.write_text(new)
+            changed.append(str(path.relative_to(ROOT)))
+    return changed

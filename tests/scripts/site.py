@@ -1,0 +1,39 @@
+#!/usr/bin/env python3
+"""site.py - docs/ builds as a site without a warning, and the guide names every page.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(os.environ.get("SOURCE_DIR", pathlib.Path(__file__).parents[2]))
+wrong = []
+
+# Links between documents, on the site or not, lead somewhere.
+for page in [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *ROOT.glob("docs/**/*.md"),
+             *ROOT.glob("bench/cases/*/README.md")]:
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    for link in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text):
+        if not re.match(r"[a-z]+:", link) and not (page.parent / link).exists():
+            wrong.append(f"{page.relative_to(ROOT)}: {link} is not there")
+
+index = (ROOT / "docs/index.md").read_text()
+for page in sorted(ROOT.glob("docs/*.md")):
+    if page.name != "index.md" and page.name not in index:
+        wrong.append(f"docs/index.md does not name {page.name}")
+
+if not wrong and shutil.which("mkdocs"):
+    with tempfile.TemporaryDirectory() as folder:
+        command = ["mkdocs", "build", "--strict", "--site-dir", folder]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+        if done.returncode != 0:
+            wrong.append(done.stderr)
+        elif not (pathlib.Path(folder) / "hello/index.html").exists():
+            wrong.append("mkdocs made no page for hello.md")
+print("\n".join(wrong) or "every link leads somewhere")
+sys.exit(1 if wrong else 77 if not shutil.which("mkdocs") else 0)
