@@ -26,3 +26,8 @@ list(JOIN pc_definitions " " pc_definitions)
 list(JOIN WEFT_PUBLIC_OPTIONS " " pc_options)
 configure_file(cmake/weft.pc.in ${PROJECT_BINARY_DIR}/weft.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/weft.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# The licence, and the gdb commands.
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/libweft-dev
+  RENAME copyright)
+install(FILES ${PROJECT_SOURCE_DIR}/tools/weft-gdb.py DESTINATION ${CMAKE_INSTALL_DATADIR}/weft)
