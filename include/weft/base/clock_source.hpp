@@ -12,6 +12,7 @@
 
 namespace weft::inline v0 {
 
+/// A moment of an executor's clock; of the steady clock, unless that was replaced.
 using time_point = std::chrono::steady_clock::time_point;
 
 /// The deadline of whoever waits without limit.
@@ -36,6 +37,7 @@ public:
     explicit manual_clock(time_point start = time_point{}) noexcept
         : now_(start.time_since_epoch().count()) {}
 
+    /// Moves it on; whoever sleeps until then is woken by the next run, step or poll.
     void advance(std::chrono::nanoseconds by) noexcept {
         now_.fetch_add(by.count(), std::memory_order_release);
     }

@@ -14,6 +14,7 @@
 
 namespace weft::inline v0 {
 
+/// What std::errc lacks.
 enum class errc {
     closed = 1,  // the channel was closed, and nothing is left in it
     shutdown,    // the executor takes no new work
@@ -22,6 +23,7 @@ enum class errc {
 /// "weft". Never destroyed before whoever holds an error_code of it.
 [[nodiscard]] const std::error_category& error_category() noexcept;
 
+/// For std::error_code.
 [[nodiscard]] inline std::error_code make_error_code(errc code) noexcept {
     return {static_cast<int>(code), error_category()};
 }

@@ -16,8 +16,9 @@ public:
     intrusive_node(const intrusive_node&) = delete;
     intrusive_node& operator=(const intrusive_node&) = delete;
 
-    // For the queues of weft: the next one, and one some places further on.
+    /// For the queues of weft: the next one.
     runnable* next_node = nullptr;
+    /// And one some places further on.
     runnable* ahead_node = nullptr;
 };
 

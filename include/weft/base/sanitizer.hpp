@@ -15,6 +15,7 @@
 #endif
 #endif
 #ifndef WEFT_ASAN
+/// 1 in a build with AddressSanitizer.
 #define WEFT_ASAN 0
 #endif
 
@@ -26,6 +27,7 @@
 #endif
 #endif
 #ifndef WEFT_TSAN
+/// 1 in a build with ThreadSanitizer.
 #define WEFT_TSAN 0
 #endif
 
@@ -34,6 +36,7 @@
 #if defined(__clang__)
 #define WEFT_NO_SANITIZE __attribute__((disable_sanitizer_instrumentation, noinline))
 #else
+/// A function that no sanitizer instruments.
 #define WEFT_NO_SANITIZE \
     __attribute__((no_sanitize_address, no_sanitize_thread, no_sanitize_undefined, noinline))
 #endif

@@ -28,5 +28,6 @@ inline void test_point(const char* name) noexcept {
 #if defined(WEFT_CHECKS) && WEFT_CHECKS
 #define WEFT_TEST_POINT(name) ::weft::detail::test_point(name)
 #else
+/// A place between the two halves of a protocol, where tests let others run; nothing elsewhere.
 #define WEFT_TEST_POINT(name) void()
 #endif

@@ -12,14 +12,18 @@
 
 #include <weft/base/sanitizer.hpp>
 
+/// Before 1.0 a new minor version may break what used the old one.
 #define WEFT_VERSION_MAJOR 0
+/// See WEFT_VERSION_MAJOR.
 #define WEFT_VERSION_MINOR 1
+/// Changes that break nothing.
 #define WEFT_VERSION_PATCH 0
 
-/// The version of the headers as a number, for #if: 100 is 0.1.0, 10203 would be 1.2.3.
+/// The version of the headers as a number, to compare: 100 is 0.1.0, 10203 would be 1.2.3.
 #define WEFT_VERSION (WEFT_VERSION_MAJOR * 10000 + WEFT_VERSION_MINOR * 100 + WEFT_VERSION_PATCH)
 
 #ifndef WEFT_PORTABLE_SWITCH
+/// 1: the switch of this build is ucontext's.
 #define WEFT_PORTABLE_SWITCH 0
 #endif
 
@@ -28,11 +32,15 @@
 #elif WEFT_TSAN
 #define WEFT_BUILD_SANITIZER tsan
 #else
+/// A part of WEFT_BUILD_SYMBOL.
 #define WEFT_BUILD_SANITIZER none
 #endif
+/// A part of WEFT_BUILD_SYMBOL.
 #define WEFT_JOIN_BUILD(sanitizer, portable) \
     weft_0_1_built_with_sanitizer_##sanitizer##_and_portable_switch_##portable
+/// A part of WEFT_BUILD_SYMBOL.
 #define WEFT_EXPAND_BUILD(sanitizer, portable) WEFT_JOIN_BUILD(sanitizer, portable)
+/// The symbol that the library has and whoever includes its headers refers to.
 #define WEFT_BUILD_SYMBOL WEFT_EXPAND_BUILD(WEFT_BUILD_SANITIZER, WEFT_PORTABLE_SWITCH)
 
 extern "C" const char WEFT_BUILD_SYMBOL;

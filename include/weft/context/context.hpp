@@ -19,8 +19,10 @@
 namespace weft::inline v0 {
 
 #if WEFT_NATIVE_SWITCH
+/// The context of this build.
 using context = native_context;
 #else
+/// The context of this build.
 using context = portable_context;
 #endif
 

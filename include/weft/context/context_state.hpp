@@ -17,6 +17,7 @@
 #if (defined(__x86_64__) && !defined(__ILP32__) || defined(__aarch64__)) && !WEFT_PORTABLE_SWITCH
 #define WEFT_NATIVE_SWITCH 1
 #else
+/// 1 where weft has a switch of its own for the architecture.
 #define WEFT_NATIVE_SWITCH 0
 #endif
 
@@ -26,6 +27,7 @@ namespace weft::inline v0 {
 /// jump().
 using context_entry = void (*)(void* argument);
 
+/// What a context can be told when it is made.
 struct context_options {
     /// Keeps MXCSR and the x87 control word (FPCR on aarch64) per context: it starts with its
     /// maker's and has its own from then on. Without it they belong to the thread, as the rounding

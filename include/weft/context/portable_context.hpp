@@ -28,10 +28,13 @@ public:
     static void swap(portable_context& from, portable_context& to) noexcept {
         static_cast<void>(swap_function(from, to));
     }
+    /// As native_context's.
     [[noreturn]] static void jump(portable_context& to) noexcept;
+    /// As native_context's.
     [[nodiscard]] std::byte* lowest_used() const noexcept;
 
     // For weft's own functions (src/context/switch.hpp).
+    /// What swap() calls.
     static detail::arrival<portable_context> swap_function(portable_context& from,
                                                            portable_context& to) noexcept;
 

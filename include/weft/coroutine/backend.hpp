@@ -91,10 +91,14 @@ public:
     thread_backend& operator=(const thread_backend&) = delete;
     ~thread_backend();
 
+    /// Goes on with the body, from its resumer.
     void enter();
+    /// Goes back to the resumer, from the body.
     void leave();
     void finish() {}  // the thread hands over when the entry function returns
+    /// Gives back what it ran on, after the body's end.
     void reclaim() noexcept;
+    /// The stack that it runs on, as far as that is known.
     [[nodiscard]] stack where() const noexcept;
 
 private:
@@ -114,9 +118,13 @@ public:
     /// Fails: as the shared_stack's allocator does, when another has to be copied out; nothing
     /// happened then, and both can be resumed later.
     void enter();
+    /// Goes back to the resumer, from the body.
     void leave();
+    /// The same for the last time.
     [[noreturn]] void finish();
+    /// Gives back what it ran on, after the body's end.
     void reclaim() noexcept;
+    /// The stack that it runs on.
     [[nodiscard]] stack where() const noexcept;
 
     /// Bytes of buffer that it holds now.

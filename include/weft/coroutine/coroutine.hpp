@@ -67,8 +67,10 @@ public:
         block_->resume();
     }
 
+    /// Whether the body has ended, or there is none.
     [[nodiscard]] bool done() const noexcept { return block_ == nullptr || block_->done(); }
     [[nodiscard]] explicit operator bool() const noexcept { return block_ != nullptr; }
+    /// The one from its options.
     [[nodiscard]] std::string_view name() const noexcept {
         return block_ == nullptr ? std::string_view() : block_->name;
     }
@@ -110,9 +112,13 @@ private:
     basic_coroutine_block<Backend>* block_ = nullptr;
 };
 
+/// With a stack of its own and weft's switch.
 using coroutine = basic_coroutine<own_backend>;
+/// With a stack of its own and swapcontext.
 using ucontext_coroutine = basic_coroutine<ucontext_backend>;
+/// On an OS thread of its own, of which one runs at a time.
 using thread_coroutine = basic_coroutine<thread_backend>;
+/// At a place on a stack that many share.
 using swapped_coroutine = basic_coroutine<swapped_backend>;
 
 }  // namespace weft::inline v0

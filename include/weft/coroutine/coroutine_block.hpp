@@ -64,6 +64,7 @@ protected:
 
 }  // namespace detail
 
+/// What is behind a coroutine: its state, its back end, the exception on its way out.
 template <coroutine_backend Backend>
 class basic_coroutine_block : public detail::coroutine_base {
 public:
@@ -76,6 +77,7 @@ public:
 
     // Always inlined, like whoever calls them: a call in between would have a `ret` to mispredict
     // (call_switching.hpp).
+    /// As basic_coroutine's.
     [[gnu::always_inline]] void resume() {
         const state before = now.load(std::memory_order_relaxed);
         if (before != state::suspended && before != state::fresh) [[unlikely]]
@@ -84,11 +86,15 @@ public:
         if (error_ != nullptr) [[unlikely]]
             std::rethrow_exception(std::exchange(error_, nullptr));
     }
+    /// From the body: back to the resumer.
     [[gnu::always_inline]] void yield() { detail::call_switching(&switch_out, base()); }
+    /// As basic_coroutine's.
     [[nodiscard]] bool done() const noexcept {
         return now.load(std::memory_order_relaxed) == state::done;
     }
+    /// As basic_coroutine's.
     [[nodiscard]] std::size_t stack_high_water() const noexcept;
+    /// What it runs on.
     [[nodiscard]] Backend& backend() noexcept { return backend_; }
 
 protected:

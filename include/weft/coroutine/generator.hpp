@@ -119,6 +119,7 @@ private:
     block& block_;
 };
 
+/// An input iterator; its increment resumes the body.
 template <class T>
 class generator<T>::iterator {
 public:

@@ -12,9 +12,11 @@ namespace weft::inline v0 {
 class shared_stack;
 class thread_cache;
 
+/// What a coroutine can be told at its creation.
 struct coroutine_options {
     /// For reports; the first 31 bytes are kept.
     std::string_view name = {};
+    /// At least this many usable bytes.
     std::size_t stack_size = default_stack_size();
     /// Where the stack comes from; nullptr: shared_stacks(). It must outlive the coroutine.
     stack_source* stacks = nullptr;

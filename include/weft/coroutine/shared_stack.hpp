@@ -33,25 +33,31 @@ public:
     virtual void release(void* buffer, std::size_t size) noexcept = 0;
 };
 
+/// When the buffer of a parked coroutine is allocated and given back.
 enum class buffer_policy : unsigned char {
     keep_and_grow,         // kept until the coroutine ends, replaced when it needs more
     release_at_resume,     // held only while its bytes are in it
     allocate_at_creation,  // shared_stack_options::buffer_size from the start, and never more
 };
 
+/// What a shared stack can be told at its creation.
 struct shared_stack_options {
     std::size_t size = default_stack_size();
     stack_source* stacks = nullptr;       // nullptr: shared_stacks()
     swap_allocator* allocator = nullptr;  // nullptr: operator new
+    /// For the buffers of all its coroutines.
     buffer_policy policy = buffer_policy::keep_and_grow;
     std::size_t buffer_size = 1024;  // for allocate_at_creation
 };
 
+/// What a shared stack has done so far.
 struct swap_counters {
     std::uint64_t calls = 0;     // bodies started
     std::uint64_t parks = 0;     // times that one left and was not finished
     std::uint64_t in_place = 0;  // resumed with its bytes still on the stack
+    /// Times that one was copied to its buffer.
     std::uint64_t copies_out = 0;
+    /// Times that one was copied back.
     std::uint64_t copies_in = 0;
     std::uint64_t buffers = 0;     // allocated so far
     std::size_t buffer_bytes = 0;  // held now
@@ -66,7 +72,9 @@ public:
     /// Aborts: if a coroutine that uses it still exists.
     ~shared_stack();
 
+    /// What has been done on it so far.
     [[nodiscard]] const swap_counters& counters() const noexcept { return counters_; }
+    /// The stack itself.
     [[nodiscard]] stack where() const noexcept { return stack_; }
 
 private:

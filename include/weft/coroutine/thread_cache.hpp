@@ -25,6 +25,7 @@ public:
     /// Joins every idle thread. Aborts: if a coroutine still uses one.
     ~thread_cache();
 
+    /// Threads that wait for the next coroutine.
     [[nodiscard]] std::size_t idle() const noexcept;
     /// How many threads were ever started.
     [[nodiscard]] std::size_t started() const noexcept;

@@ -49,7 +49,9 @@ public:
     /// take an empty queue for the end. From: any thread.
     virtual void add_work(std::ptrdiff_t change) noexcept { static_cast<void>(change); }
 
+    /// The time of whoever runs here.
     [[nodiscard]] virtual clock_source& clock() noexcept { return steady_clock_source(); }
+    /// The chance of whoever runs here.
     [[nodiscard]] virtual random_source& random() noexcept;
 
     /// How many threads run what is posted here, at most. A fiber may name one of them.
@@ -67,9 +69,9 @@ public:
     /// caught at all, and terminate happens at the throw, with the stack as it was.
     [[nodiscard]] bool takes_exceptions() const noexcept { return takes_exceptions_; }
 
-    // For the fiber part: whom it keeps here (worker.hpp). Owned.
+    /// For the fiber part: whom it keeps here (worker.hpp). Owned.
     std::atomic<detail::residents*> residents_ = nullptr;
-    // Those who live here were asked to stop, and whoever comes is, too.
+    /// Those who live here were asked to stop, and whoever comes is, too.
     std::atomic<bool> stopping_ = false;
 
 protected:

@@ -26,6 +26,7 @@
 
 namespace weft::inline v0 {
 
+/// What a loop can be told at its creation.
 struct loop_options {
     /// Whether other threads may post here. Then an empty loop with outstanding work sleeps until
     /// one does. Without, a post from another thread aborts, nothing costs an atomic operation, and
@@ -131,6 +132,7 @@ private:
     std::atomic<bool> running_ = false;
 };
 
+/// Steps the loop when it is incremented.
 class loop::step_iterator {
 public:
     using value_type = std::size_t;
@@ -150,7 +152,9 @@ private:
     bool more_;
 };
 
+/// What steps() returns.
 struct loop::step_range {
+    /// Whose steps they are.
     loop& stepped;
     [[nodiscard]] step_iterator begin() const { return step_iterator(stepped); }
     [[nodiscard]] std::default_sentinel_t end() const noexcept { return {}; }

@@ -34,12 +34,14 @@ class pool_core;
 struct stall_report {
     unsigned worker = 0;  // its number, from 0
     std::string name;     // of the fiber; empty: it has none, or none runs
+    /// For how long, so far.
     std::chrono::nanoseconds held{};
     std::vector<void*> stack;  // return addresses, the innermost first
     /// All of it, with names for the addresses where there are any; each line ended by '\n'.
     [[nodiscard]] std::string text() const;
 };
 
+/// What a pool can be told at its creation.
 struct pool_options {
     /// 0: as many as usable_cpus() says.
     unsigned workers = 0;
@@ -103,6 +105,7 @@ public:
     [[nodiscard]] std::size_t alive() const noexcept;
 
     [[nodiscard]] unsigned workers() const noexcept override;
+    /// Of worker number `worker`, from 0. Fails: std::out_of_range.
     [[nodiscard]] worker_counters counters(unsigned worker) const;
 
     /// A line for each who lives here.

@@ -12,6 +12,7 @@ namespace weft::inline v0 {
 
 /// Empty: nothing is stuck.
 struct stuck_report {
+    /// A line for each who cannot go on.
     std::vector<std::string> waiters;
 
     [[nodiscard]] explicit operator bool() const noexcept { return !waiters.empty(); }

@@ -38,6 +38,7 @@ enum class cancel_reason : unsigned char {
 class cancelled {
 public:
     explicit cancelled(cancel_reason reason) noexcept : reason_(reason) {}
+    /// Why; it goes down the tree as it is.
     [[nodiscard]] cancel_reason reason() const noexcept { return reason_; }
 
 private:
@@ -58,6 +59,7 @@ namespace this_fiber {
 /// Scopes nest in the fiber that made them and are destroyed in reverse order, by that fiber.
 class cancel_scope {
 public:
+    /// Whether what is cancelled outside is seen inside.
     enum class shield : bool { no, yes };
     /// shield::yes: cancellation from outside of it is not seen inside.
     /// From: a fiber; elsewhere it aborts, and so it does if it lies in a swapped fiber's stack.

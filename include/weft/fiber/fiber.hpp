@@ -123,6 +123,7 @@ public:
     /// Asks the fiber to stop; its waits that can be cancelled are. True: it had not been asked.
     /// From: any thread.
     bool request_stop() noexcept;
+    /// Empty without a fiber.
     [[nodiscard]] fiber_id get_id() const noexcept { return fiber_id(block_); }
     /// For unpark().
     [[nodiscard]] fiber_handle handle() const noexcept;

@@ -14,6 +14,7 @@
 
 namespace weft::inline v0 {
 
+/// What can be run as a fiber: called without arguments, and moved or copied into its block.
 template <class F>
 concept fiber_function = std::invocable < std::decay_t<F>
 & > &&std::constructible_from<std::decay_t<F>, F> && !std::derived_from<std::decay_t<F>, executor>;

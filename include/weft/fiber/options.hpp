@@ -18,9 +18,11 @@ enum class stack_kind : unsigned char {
     swapped,   // on the worker's shared stack; parked, it costs the bytes that it uses
 };
 
+/// What a fiber can be told at its creation.
 struct fiber_options {
     /// For reports. Copied.
     std::string_view name = {};
+    /// What it runs on (docs/back_ends.md).
     stack_kind kind = stack_kind::own;
     /// At least this many usable bytes; 0: default_stack_size().
     std::size_t stack_size = 0;

@@ -53,6 +53,7 @@ public:
     }
     ~fiber_handle();
 
+    /// Empty without a fiber.
     [[nodiscard]] fiber_id get_id() const noexcept { return fiber_id(block_); }
     [[nodiscard]] explicit operator bool() const noexcept { return block_ != nullptr; }
 

@@ -39,13 +39,18 @@ public:
     void wake() noexcept;
 
     // The list of the primitive.
+    /// Of the list that it waits in; belongs to whoever publishes it.
     waiter* next = nullptr;
+    /// The same, backwards.
     waiter* previous = nullptr;
 
     // For weft's own sources.
     [[nodiscard]] bool claim(wait_outcome outcome) noexcept { return state.claim(outcome, closed); }
+    /// The word that event, deadline and cancellation race for.
     detail::wait_state state;
+    /// What waits.
     enum class who : unsigned char { fiber, thread };
+    /// Whether a fiber waits or a plain thread.
     const who what;
     /// No other thread ever claims it: plain stores will do.
     std::atomic<bool> closed = false;  // relaxed

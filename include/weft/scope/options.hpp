@@ -10,6 +10,7 @@
 
 namespace weft::inline v0 {
 
+/// What a group can be told when it is opened.
 struct task_group_options {
     /// At most so many children at once: add() waits. 0: any number.
     std::size_t limit = 0;

@@ -20,7 +20,9 @@ struct stack {
     std::size_t size = 0;        // usable bytes, guard excluded
     void* tsan_fiber = nullptr;  // TSan builds: the fiber context kept with this stack, or nullptr
 
+    /// One past the last byte, where it begins to be used.
     [[nodiscard]] std::byte* high() const noexcept { return low + size; }
+    /// All of it.
     [[nodiscard]] std::span<std::byte> span() const noexcept { return {low, size}; }
     [[nodiscard]] explicit operator bool() const noexcept { return low != nullptr; }
 };

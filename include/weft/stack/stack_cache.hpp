@@ -28,6 +28,7 @@ public:
     /// Gives every cached stack back to the source.
     void trim() noexcept;
 
+    /// Stacks that it holds now.
     [[nodiscard]] std::size_t cached() const noexcept;
 
 private:

@@ -29,11 +29,14 @@ enum class guard_kind : unsigned char {
     protect,  // mprotect: two mappings a stack, of which the system allows some 65,000
 };
 
+/// What a depot can be told at its creation.
 struct stack_depot_options {
+    /// How its stacks are guarded.
     guard_kind guard = guard_kind::best;
     std::size_t chunk_size = std::size_t{1} << 30;  // address space reserved at a time
 };
 
+/// What a depot has.
 struct stack_counters {
     std::size_t live = 0;                 // taken and not given back
     std::size_t idle = 0;                 // given back and ready to be taken
@@ -63,6 +66,7 @@ public:
     /// returns how many stacks that were. Their address space and guards stay.
     std::size_t trim() noexcept;
 
+    /// As it is now.
     [[nodiscard]] stack_counters counters() const noexcept;
 
 private:

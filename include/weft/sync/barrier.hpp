@@ -57,6 +57,7 @@ class barrier {
                   "barrier: the completion function must be noexcept");
 
 public:
+    /// What arrive() returns and wait() takes.
     class arrival_token {
     public:
         arrival_token(arrival_token&&) noexcept = default;

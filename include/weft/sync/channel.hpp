@@ -32,9 +32,11 @@
 
 namespace weft::inline v0 {
 
+/// Says that a channel has no bound.
 struct unbounded_t {
     explicit unbounded_t() = default;
 };
+/// channel<T> c(unbounded);
 inline constexpr unbounded_t unbounded{};
 
 namespace detail {
@@ -102,7 +104,9 @@ class channel {
 
 public:
     using value_type = T;
+    /// What a send returns.
     using sent = std::expected<void, std::error_code>;
+    /// What a receive returns.
     using received = std::expected<T, std::error_code>;
 
     /// Fails: std::bad_alloc.
@@ -135,6 +139,7 @@ public:
                                   time_point deadline) requires std::copy_constructible<T> {
         return send_copy(value, {true, deadline});
     }
+    /// send_until() so long from now.
     template <class Rep, class Period>
     [[nodiscard]] sent send_for(T&& value, std::chrono::duration<Rep, Period> limit) {
         return send_until(std::move(value), after(limit));
@@ -155,6 +160,7 @@ public:
     [[nodiscard]] received receive_until(time_point deadline) {
         return receive_with({true, deadline});
     }
+    /// receive_until() so long from now.
     template <class Rep, class Period>
     [[nodiscard]] received receive_for(std::chrono::duration<Rep, Period> limit) {
         return receive_until(after(limit));
@@ -163,6 +169,7 @@ public:
     /// No more sends: those that wait fail and keep their items. What is in it can be received.
     /// Suspends: never. From: any thread. Fails: never; again, it does nothing.
     void close() noexcept { core_.close(); }
+    /// Whether close() was called; there may still be items.
     [[nodiscard]] bool is_closed() const noexcept { return core_.is_closed(); }
     /// How many items are in it, or on the way in or out; it may have changed already.
     [[nodiscard]] std::size_t size() const noexcept { return core_.size(); }

@@ -40,6 +40,7 @@ public:
         allow();
         inner_.unlock();
     }
+    /// The lock that it wraps.
     [[nodiscard]] Mutex& inner() noexcept { return inner_; }
 
 private:

@@ -15,6 +15,7 @@
 
 namespace weft::inline v0 {
 
+/// automatic: the first who waits takes it, and it is no longer set.
 enum class event_reset : bool { manual, automatic };
 
 /// What happened before set() happens before the wait that it ends. One that is set once and waited

@@ -216,6 +216,7 @@ public:
     void swap(promise& other) noexcept { this->swap_states(other); }
 };
 
+/// For a reference.
 template <class T>
 class promise<T&> : public detail::basic_promise<T&> {
 public:
@@ -223,6 +224,7 @@ public:
     void swap(promise& other) noexcept { this->swap_states(other); }
 };
 
+/// For nothing but the end.
 template <>
 class promise<void> : public detail::basic_promise<void> {
 public:

@@ -11,6 +11,7 @@
 
 namespace weft::inline v0 {
 
+/// As std::once_flag: whether call_once() has succeeded with it.
 class once_flag {
 public:
     constexpr once_flag() noexcept = default;

@@ -48,6 +48,7 @@ private:
 
 }  // namespace detail
 
+/// As std::packaged_task: a callable whose result goes to a future.
 template <class Signature>
 class packaged_task;
 

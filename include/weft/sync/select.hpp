@@ -224,6 +224,7 @@ template <class Rep, class Period, std::invocable F = detail::ignore_moment>
     const time_point end = deadline_after(origin, limit);
     return detail::moment_case<F>(no_deadline, end - origin, std::move(function));
 }
+/// on_timeout() by a moment.
 template <std::invocable F = detail::ignore_moment>
 [[nodiscard]] auto on_deadline(time_point deadline, F function = {}) {
     return detail::moment_case<F>(deadline, std::chrono::nanoseconds::max(), std::move(function));

@@ -33,6 +33,7 @@ private:
 
 }  // namespace detail
 
+/// As std::counting_semaphore; a release gives its permits to those who wait.
 template <std::ptrdiff_t LeastMax = (std::ptrdiff_t{1} << 61) - 1>
 class counting_semaphore {
     static_assert(LeastMax >= 0 && LeastMax < std::ptrdiff_t{1} << 61);
@@ -82,6 +83,7 @@ private:
     detail::semaphore_core core_;
 };
 
+/// One permit at most.
 using binary_semaphore = counting_semaphore<1>;
 
 }  // namespace weft::inline v0

@@ -54,6 +54,7 @@ public:
     private:
         wait_group* group_;
     };
+    /// done() at the end of the block.
     done_guard guard() noexcept { return done_guard(*this); }
 
     /// Until as many are done as were added.

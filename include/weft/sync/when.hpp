@@ -27,6 +27,7 @@ namespace weft::inline v0 {
 template <class Sequence>
 struct when_any_result {
     std::size_t index = static_cast<std::size_t>(-1);  // no futures: none
+    /// All of them, in their order.
     Sequence futures;
 };
 
