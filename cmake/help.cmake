@@ -24,6 +24,6 @@ function(weft_help target source)
   add_custom_command(OUTPUT ${output}
     COMMAND ${CMAKE_COMMAND} -DSOURCE=${source} -DOUTPUT=${output} -P ${WEFT_HELP_SCRIPT}
     DEPENDS ${source} ${WEFT_HELP_SCRIPT} ${PROJECT_SOURCE_DIR}/cmake/help.cpp.in
-    COMMENT "" VERBATIM)
+    COMMENT "Generating help/${target}.cpp" VERBATIM)
   target_sources(${target} PRIVATE ${output})
 endfunction()
