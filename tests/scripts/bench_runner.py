@@ -7,7 +7,9 @@ import io
 import json
 import os
 import pathlib
+import subprocess
 import sys
+import tempfile
 import types
 import unittest
 
@@ -178,6 +180,16 @@ class Cases(unittest.TestCase):
                 self.assertTrue(Case(name).uses())
         self.assertEqual(Case("ring_sizes").uses(), ["ring"])
         self.assertEqual(Case("yield").uses(), ["yield"])
+
+    def test_usched_is_started_from_its_checkout(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program = pathlib.Path(folder) / "rmain"
+            program.write_text('#!/bin/sh\ntest "$*" = "8 2 10 0 1" && echo 0.25\n')
+            program.chmod(0o755)
+            script = ROOT / "bench/cases/ring/usched.sh"
+            done = subprocess.run([script, "8", "2", "10", "0", "1"], capture_output=True,
+                                  text=True, env=os.environ | {"USCHED_DIR": folder})
+        self.assertEqual(done.stdout, "16 160 0.25\n")
 
 
 if __name__ == "__main__":
