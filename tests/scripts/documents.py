@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""snippets.py - the C++ of the documents is that of files that are run; and tools/snippets notices.
+"""documents.py - the C++ of documents is that of files that are run; and tools/snippets notices.
 
 SPDX-License-Identifier: Apache-2.0
 """
