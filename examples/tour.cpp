@@ -278,6 +278,10 @@ bool example(const char* name) {
     while (std::fgets(line, sizeof line, output) != nullptr)
         if (++lines <= 8) std::printf("  %s", line);
     const int status = ::pclose(output);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 126) {
+        std::printf("  a program of another architecture cannot be started from here\n");
+        return true;
+    }
     std::printf("  now:   %s in %.1f ms, the start of the process included\n",
                 status == 0 ? "done" : "FAILED", watch.nanoseconds() / 1e6);
     return status == 0;
