@@ -12,17 +12,17 @@ ROOT = pathlib.Path(os.environ.get("SOURCE_DIR", pathlib.Path(__file__).parents[
 BUILD = pathlib.Path(os.environ.get("PROGRAM_DIR", ROOT / "build/dev/tests/programs")).parents[1]
 EMULATOR = os.environ.get("EMULATOR", "").split()
 NO_PROGRAMS = {"weft-gdb.py"}  # what gdb reads
-FOREIGN = {path.stem for path in ROOT.glob("bench/cases/*/*") if path.suffix in (".go", ".rs")}
 
 
 def programs():
     """(command, what its help must name)"""
-    for path in sorted([*ROOT.glob("tools/*"), ROOT / "bench/run", ROOT / "bench/plot"]):
+    for path in sorted([*ROOT.glob("tools/*"), ROOT / "bench/run", ROOT / "bench/plot",
+                        *ROOT.glob("bench/cases/*/*.sh")]):
         if path.is_file() and path.name not in NO_PROGRAMS:
             yield [path], path.name
     for folder in ("examples", "bench", "bench/*"):
         for path in sorted(BUILD.glob(f"{folder}/*")):
-            if path.is_file() and os.access(path, os.X_OK) and path.stem not in FOREIGN:
+            if path.is_file() and os.access(path, os.X_OK):
                 # Those of src/*/*_bench.cpp have the help of Google's library.
                 name = "benchmark" if path.name.endswith("_bench") else path.name
                 yield [*EMULATOR, path], name

@@ -55,6 +55,11 @@ func stream(items uint64) float64 {
 }
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == "--help" {
+		fmt.Println("go.go - Go's channels with GOMAXPROCS=1. See workload.hpp. Argument: " +
+			"--quick.")
+		return
+	}
 	runtime.GOMAXPROCS(1)
 	items := uint64(2000000)
 	if len(os.Args) > 1 && os.Args[1] == "--quick" {

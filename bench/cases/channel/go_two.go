@@ -32,6 +32,11 @@ func stream(items uint64) float64 {
 }
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == "--help" {
+		fmt.Println("go_two.go - a channel of Go with GOMAXPROCS=2. See workload.hpp. " +
+			"Argument: --quick.")
+		return
+	}
 	runtime.GOMAXPROCS(2)
 	items := uint64(4000000)
 	if len(os.Args) > 1 && os.Args[1] == "--quick" {

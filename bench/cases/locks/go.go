@@ -133,6 +133,12 @@ func readAndWrite(each, goroutines int) (int, time.Duration) {
 }
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == "--help" {
+		fmt.Println("go.go - Go's locks. See workload.hpp; what is on one thread there has " +
+			"GOMAXPROCS=1 here, what is on two has 2. Semaphores are channels of " +
+			"one place, as is the custom. Argument: --quick.")
+		return
+	}
 	for _, word := range os.Args[1:] {
 		quick = quick || word == "--quick"
 	}

@@ -61,6 +61,11 @@ func play(count int, at string) {
 }
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == "--help" {
+		fmt.Println("go.go - parked goroutines, GOMAXPROCS=1. See workload.hpp; each number " +
+			"has a process of its own. Argument: --quick.")
+		return
+	}
 	runtime.GOMAXPROCS(1)
 	quick := len(os.Args) > 1 && os.Args[len(os.Args)-1] == "--quick"
 	if len(os.Args) > 2 {

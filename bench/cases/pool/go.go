@@ -126,6 +126,12 @@ func messages(cycles, rounds int) float64 {
 }
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == "--help" {
+		fmt.Println("go.go - the case `pool` on goroutines. See workload.hpp. The gate of a " +
+			"ring is a channel with a buffer, so that wakes are counted. Argument: " +
+			"--quick.")
+		return
+	}
 	quick := len(os.Args) > 1 && os.Args[1] == "--quick"
 	turns, fibers, leaves, rounds := 3000000, 976*batch, 1000000, 100000
 	if quick {

@@ -60,6 +60,11 @@ func (r *ring) goRound(place int, mine, next chan struct{}) {
 }
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == "--help" {
+		fmt.Println("go.go - the ring on goroutines: a channel is the gate. See others.cpp " +
+			"and workload.hpp. Arguments: N R M D P BUFFER [--strict].")
+		return
+	}
 	var numbers []int
 	var r ring
 	for _, word := range os.Args[1:] {

@@ -101,6 +101,14 @@ fn run<F: Future<Output = ()>>(tasks: &mut [Pin<Box<F>>], wakers: &[Waker]) {
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
+    if words.first().map(String::as_str) == Some("--help") {
+        println!(
+            "rust.rs - the ring on async functions with a hand-written executor for \
+             one thread. See others.cpp and workload.hpp. Arguments: N R M D P \
+             [--strict]."
+        );
+        return;
+    }
     let numbers: Vec<u64> = words.iter().filter_map(|word| word.parse().ok()).collect();
     let strict = words.iter().any(|word| word == "--strict");
     if numbers.len() != 5 || numbers[4] != 1 {

@@ -42,6 +42,11 @@ func play(items uint64) float64 {
 }
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == "--help" {
+		fmt.Println("go.go - Go's select with GOMAXPROCS=1. See workload.hpp. Argument: " +
+			"--quick.")
+		return
+	}
 	runtime.GOMAXPROCS(1)
 	items := uint64(500000)
 	if len(os.Args) > 1 && os.Args[1] == "--quick" {

@@ -36,6 +36,11 @@ func play(count, outstanding int) float64 {
 }
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == "--help" {
+		fmt.Println("go.go - a million goroutines that do next to nothing, with " +
+			"GOMAXPROCS=1. See workload.hpp. Argument: --quick.")
+		return
+	}
 	runtime.GOMAXPROCS(1)
 	count := 1000000
 	if len(os.Args) > 1 && os.Args[1] == "--quick" {

@@ -93,6 +93,12 @@ func manyTimes(count int, inside bool) {
 }
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == "--help" {
+		fmt.Println("go.go - goroutines that yield, with GOMAXPROCS=1. See workload.hpp; " +
+			"each measurement of the many has a process of its own there, and here " +
+			"as well: the program starts itself for it. Argument: --quick.")
+		return
+	}
 	runtime.GOMAXPROCS(1)
 	yields, count := 1000000, 10000
 	var rest []string

@@ -4,6 +4,10 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 
+if ARGV.include?("--help")
+  puts "ruby.rb - Ruby's Fiber, resumed in turn by a loop. Argument: --quick."
+  exit
+end
 QUICK = ARGV.include?("--quick")
 
 def check(condition, what)
