@@ -6,6 +6,7 @@ bench/plot:
     <!-- figures: machine ring -->      where and with what a case was measured
     <!-- figures: costs -->             what costs what (COSTS below)
     <!-- figures: missed ring -->       the bounds of a case that were not met
+    <!-- figures: others -->            cases that docs/benchmarks.md does not speak of by itself
     <!-- /figures -->
 
 SPDX-License-Identifier: Apache-2.0
@@ -14,7 +15,7 @@ import re
 import textwrap
 
 from runner import tables
-from runner.case import RESULTS, ROOT, Failure
+from runner.case import RESULTS, ROOT, Case, Failure, known_cases
 from runner.results import load
 
 PLACE = re.compile(r"(<!-- figures: (\w+)(?: (\w+))? -->\n).*?(<!-- /figures -->)", re.DOTALL)
@@ -80,7 +81,17 @@ def missed(case):
             *tables.table(["figure", "compiler", "measured", "bound"], lines)]
 
 
-KINDS = {"costs": costs, "machine": machine, "missed": missed}
+def others(_):
+    text = PLACE.sub("", (ROOT / "docs/benchmarks.md").read_text())
+    lines = []
+    for name in known_cases():
+        if f"cases/{name}/" not in text:
+            link = f"[{name}](../bench/cases/{name}/README.md)"
+            lines += [f"## {link}: {Case(name).title}", "", *missed(name), ""]
+    return lines[:-1] or ["All cases are above."]
+
+
+KINDS = {"others": others, "costs": costs, "machine": machine, "missed": missed}
 
 
 def documents():
