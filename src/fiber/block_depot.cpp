@@ -3,11 +3,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fiber/block_depot.hpp"
 
+#include <algorithm>
 #include <mutex>
 #include <new>
 #include <utility>
 
 namespace weft::inline v0::detail {
+
+namespace {
 
 // Chunks are never given back: the next fibers will need them.
 class block_depot {
@@ -18,110 +21,150 @@ public:
         return *depot;
     }
 
-    // A full one if there is any, else some; at least one.
-    block_cache::magazine take(std::size_t which) {
+    /// A full one for an empty one (or nullptr), or at least one with something in it.
+    block_magazine& exchange_empty(std::size_t which, block_magazine* empty) {
         const std::lock_guard lock(mutex_);
         shelf& all = shelves_[which];
-        if (block_cache::free_block* const first = all.magazines) {
-            all.magazines = first->next_magazine;
-            return {first, block_cache::full};
+        if (all.full != nullptr) {
+            if (empty != nullptr) push(empties_, *empty);
+            return pop(all.full);
         }
         if (all.loose == nullptr) cut_chunk(which);
-        block_cache::magazine some;
-        while (all.loose != nullptr && some.count < block_cache::full) push(some, pop(all.loose));
-        return some;
+        if (empty == nullptr) empty = empties_ != nullptr ? &pop(empties_) : new block_magazine;
+        while (all.loose != nullptr && empty->count < block_magazine::full)
+            empty->blocks[empty->count++] = std::exchange(all.loose, all.loose->next);
+        return *empty;
+    }
+
+    /// An empty one for a full one (or nullptr); nullptr: there is no memory, and the full one
+    /// stays the caller's.
+    block_magazine* exchange_full(std::size_t which, block_magazine* full) noexcept {
+        const std::lock_guard lock(mutex_);
+        block_magazine* const empty =
+            empties_ != nullptr ? &pop(empties_) : new (std::nothrow) block_magazine;
+        if (empty != nullptr && full != nullptr) push(shelves_[which].full, *full);
+        return empty;
+    }
+
+    /// What is in it, and the magazine.
+    void give_back(std::size_t which, block_magazine* given) noexcept {
+        if (given == nullptr) return;
+        const std::lock_guard lock(mutex_);
+        while (given->count != 0) give_loose(which, given->blocks[--given->count]);
+        push(empties_, *given);
     }
 
     void* take_one(std::size_t which) {
         const std::lock_guard lock(mutex_);
         shelf& all = shelves_[which];
-        if (all.loose == nullptr && all.magazines != nullptr) {
-            all.loose = all.magazines;
-            all.magazines = all.magazines->next_magazine;
+        if (all.loose == nullptr && all.full != nullptr) {
+            block_magazine& one = pop(all.full);
+            while (one.count != 0) give_loose(which, one.blocks[--one.count]);
+            push(empties_, one);
         }
         if (all.loose == nullptr) cut_chunk(which);
-        return pop(all.loose);
+        return std::exchange(all.loose, all.loose->next);
     }
 
-    void give_back(std::size_t which, const block_cache::magazine& given) noexcept {
+    void give_back_one(std::size_t which, void* block) noexcept {
         const std::lock_guard lock(mutex_);
-        shelf& all = shelves_[which];
-        if (given.count == block_cache::full) {
-            given.first->next_magazine = all.magazines;
-            all.magazines = given.first;
-            return;
-        }
-        block_cache::free_block* rest = given.first;
-        while (rest != nullptr) push(all.loose, pop(rest));
-    }
-
-    static block_cache::free_block* pop(block_cache::free_block*& list) noexcept {
-        return std::exchange(list, list->next);
-    }
-    static void push(block_cache::free_block*& list, block_cache::free_block* block) noexcept {
-        block->next = std::exchange(list, block);
-    }
-    static void push(block_cache::magazine& into, block_cache::free_block* block) noexcept {
-        push(into.first, block);
-        ++into.count;
+        give_loose(which, block);
     }
 
 private:
     static constexpr std::size_t chunk_size = 64 * 1024;
 
-    struct shelf {
-        block_cache::free_block* magazines = nullptr;
-        block_cache::free_block* loose = nullptr;
+    struct loose_block {
+        loose_block* next;
     };
+    struct shelf {
+        block_magazine* full = nullptr;
+        loose_block* loose = nullptr;
+    };
+
+    static void push(block_magazine*& list, block_magazine& one) noexcept {
+        one.next = std::exchange(list, &one);
+    }
+    static block_magazine& pop(block_magazine*& list) noexcept {
+        return *std::exchange(list, list->next);
+    }
+    void give_loose(std::size_t which, void* block) noexcept {
+        auto* const given = ::new (block) loose_block;
+        given->next = std::exchange(shelves_[which].loose, given);
+    }
 
     void cut_chunk(std::size_t which) {
         const std::size_t size = (which + 1) * block_step;
         auto* const chunk =
             static_cast<std::byte*>(::operator new(chunk_size, std::align_val_t(block_step)));
-        for (std::size_t at = chunk_size / size; at-- > 0;)
-            push(shelves_[which].loose,
-                 reinterpret_cast<block_cache::free_block*>(chunk + at * size));
+        for (std::size_t at = chunk_size / size; at-- > 0;) give_loose(which, chunk + at * size);
     }
 
     std::mutex mutex_;
     std::array<shelf, block_classes> shelves_;
+    block_magazine* empties_ = nullptr;
 };
-
-namespace {
 
 constexpr std::size_t class_of(std::size_t size) {
     return (size + block_step - 1) / block_step - 1;
+}
+
+constexpr std::size_t fetched_ahead = 4;
+
+void fetch(void* block, std::size_t size) noexcept {
+    for (std::size_t at = 0; at < size; at += block_step)
+        __builtin_prefetch(static_cast<std::byte*>(block) + at, 1);
 }
 
 }  // namespace
 
 block_cache::~block_cache() {
     for (std::size_t which = 0; which < block_classes; ++which)
-        for (const magazine& one : {shelves_[which].current, shelves_[which].spare})
-            if (one.first != nullptr) block_depot::shared().give_back(which, one);
+        for (block_magazine* const one : {shelves_[which].current, shelves_[which].spare})
+            block_depot::shared().give_back(which, one);
+}
+
+// Nothing is left in the current one.
+block_magazine& block_cache::refilled(shelf& mine, std::size_t which) {
+    if (mine.spare != nullptr && mine.spare->count != 0)
+        std::swap(mine.current, mine.spare);
+    else
+        mine.current = &block_depot::shared().exchange_empty(which, mine.current);
+    return *mine.current;
+}
+
+// The current one is full. nullptr: there is no memory for another.
+block_magazine* block_cache::with_room(shelf& mine, std::size_t which) noexcept {
+    block_magazine* empty = mine.spare;
+    if (empty == nullptr || empty->count != 0) {
+        empty = block_depot::shared().exchange_full(which, mine.spare);
+        if (empty == nullptr) return nullptr;
+    }
+    mine.spare = std::exchange(mine.current, empty);
+    return empty;
 }
 
 void* block_cache::take(std::size_t size) {
     const std::size_t which = class_of(size);
     if (which >= block_classes) return ::operator new(size, std::align_val_t(block_step));
     shelf& mine = shelves_[which];
-    if (mine.current.first == nullptr) [[unlikely]] {
-        mine.current = mine.spare.first != nullptr ? std::exchange(mine.spare, {})
-                                                   : block_depot::shared().take(which);
-    }
-    --mine.current.count;
-    return block_depot::pop(mine.current.first);
+    block_magazine* from = mine.current;
+    if (from == nullptr || from->count == 0) [[unlikely]]
+        from = &refilled(mine, which);
+    if (from->count > fetched_ahead) fetch(from->blocks[from->count - 1 - fetched_ahead], size);
+    return from->blocks[--from->count];
 }
 
 void block_cache::give_back(void* memory, std::size_t size) noexcept {
     const std::size_t which = class_of(size);
     if (which >= block_classes) return ::operator delete(memory, std::align_val_t(block_step));
     shelf& mine = shelves_[which];
-    if (mine.current.count == full) [[unlikely]] {
-        if (mine.spare.first != nullptr) block_depot::shared().give_back(which, mine.spare);
-        mine.spare = std::exchange(mine.current, {});
+    block_magazine* to = mine.current;
+    if (to == nullptr || to->count == block_magazine::full) [[unlikely]] {
+        to = with_room(mine, which);
+        if (to == nullptr) return block_depot::shared().give_back_one(which, memory);
     }
-    block_depot::push(mine.current, static_cast<free_block*>(memory));
+    to->blocks[to->count++] = memory;
 }
 
 void* take_block(std::size_t size) {
@@ -133,9 +176,7 @@ void* take_block(std::size_t size) {
 void give_back_block(void* memory, std::size_t size) noexcept {
     const std::size_t which = class_of(size);
     if (which >= block_classes) return ::operator delete(memory, std::align_val_t(block_step));
-    auto* const given = static_cast<block_cache::free_block*>(memory);
-    given->next = nullptr;
-    block_depot::shared().give_back(which, {given, 1});
+    block_depot::shared().give_back_one(which, memory);
 }
 
 }  // namespace weft::inline v0::detail

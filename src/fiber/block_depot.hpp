@@ -3,7 +3,8 @@
 // A block may be given back on another worker than it was taken from, and outlive its executor
 // while somebody holds a handle; so the memory belongs to nobody in particular. Where one worker
 // starts fibers and another ends them, blocks go from cache to cache by the magazine: a full one
-// is given to the depot and taken from it as a whole.
+// is given to the depot and taken from it as a whole, for an empty one. A magazine holds addresses
+// and touches no block: a block that another processor wrote last is fetched ahead of its turn.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -18,6 +19,14 @@ namespace weft::inline v0::detail {
 inline constexpr std::size_t block_step = 64;     // sizes are multiples of it
 inline constexpr std::size_t block_classes = 12;  // larger ones come from operator new
 
+struct block_magazine {
+    static constexpr std::size_t full = 128;
+
+    block_magazine* next = nullptr;  // in the depot
+    std::size_t count = 0;
+    std::array<void*, full> blocks;
+};
+
 /// Thread-safe: no; a worker owns it.
 class block_cache {
 public:
@@ -29,22 +38,14 @@ public:
     [[nodiscard]] void* take(std::size_t size);
     void give_back(void* memory, std::size_t size) noexcept;
 
-    // For the depot.
-    struct free_block {
-        free_block* next;
-        free_block* next_magazine;  // of the first in a magazine that lies in the depot
-    };
-    struct magazine {
-        free_block* first = nullptr;
-        std::size_t count = 0;
-    };
-    static constexpr std::size_t full = 128;
-
 private:
     struct shelf {
-        magazine current;
-        magazine spare;  // empty or full
+        block_magazine* current = nullptr;
+        block_magazine* spare = nullptr;  // empty or full
     };
+    [[nodiscard]] static block_magazine& refilled(shelf& mine, std::size_t which);
+    [[nodiscard]] static block_magazine* with_room(shelf& mine, std::size_t which) noexcept;
+
     std::array<shelf, block_classes> shelves_;
 };
 

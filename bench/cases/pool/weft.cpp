@@ -73,22 +73,17 @@ double fairness(unsigned workers, std::uint64_t total) {
 
 double spawn(weft::pool& p, stack_kind kind, std::uint64_t total) {
     bench::stopwatch clock;
-    std::atomic<std::uint64_t> ran = 0;
     weft::fiber starter(p, [&] {
         clock.start();
         for (std::uint64_t left = total; left != 0; left -= batch) {
-            weft::wait_group done(batch);
+            weft::wait_group done(batch);  // which does not come to 0 unless all have run
             for (std::uint64_t i = 0; i < batch; ++i)
-                weft::go({.kind = kind}, [&] {
-                    ran.fetch_add(1, std::memory_order_relaxed);
-                    done.done();
-                });
+                weft::go({.kind = kind}, [&] { done.done(); });
             done.wait();
         }
         clock.stop();
     });
     starter.join();
-    bench::require(ran == total, "fibers that ran");
     return clock.nanoseconds() / static_cast<double>(total);
 }
 
