@@ -27,15 +27,20 @@ const void* joined(const void* block) noexcept { return block; }
 
 wait_outcome wait_for_end(fiber_block& block, const wait_reason& reason) {
     const detail::waits_for edge("joins fiber", &block, &joined, reason.cancellable);
-    const wait_outcome outcome = wait(reason, no_deadline, [&block](waiter& me) noexcept {
-        const detail::block_lock lock(block);
-        if (block.finished) return false;
-        block.joiner = &me;
-        return true;
-    });
+    const wait_outcome outcome = wait(
+        reason, no_deadline,
+        [&block](waiter& me) noexcept {
+            const detail::block_lock lock(block);
+            if (block.finished) return false;
+            block.joiner = &me;
+            return true;
+        },
+        [&block](waiter&) noexcept {
+            const detail::block_lock lock(block);
+            block.joiner = nullptr;
+        });
     if (outcome == wait_outcome::event) return outcome;
     const detail::block_lock lock(block);
-    block.joiner = nullptr;
     return block.finished ? wait_outcome::event : outcome;
 }
 

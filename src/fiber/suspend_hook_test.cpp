@@ -207,6 +207,77 @@ MATRIX_TEST("hooks: one removed while the fiber is suspended is not called any m
     CHECK(log == "<<ab12BA> b2B>");
 }
 
+namespace {
+
+// On the way back it waits until somebody lets it pass.
+class waits_on_the_way_back final : public suspend_hook {
+public:
+    void suspend() override {
+        static constexpr wait_reason reason{"waits on the way back", false};
+        suspend_hook::suspend();
+        wait(reason, no_deadline, [this](waiter& me) noexcept {
+            stopped_ = &me;
+            return true;
+        });
+    }
+    void let_pass() {
+        CHECK(stopped_->claim());
+        stopped_->wake();
+    }
+
+private:
+    waiter* stopped_ = nullptr;
+};
+
+}  // namespace
+
+MATRIX_TEST("hooks: an unpark after a late park does not end what the hook waits for") {
+    waits_on_the_way_back hook;
+    fiber_handle parked;
+    std::string log;
+    spawn([&] {
+        parked = this_fiber::handle();
+        set_suspend_hook(&hook);
+        CHECK(park_until(clock.now() + 1ms).error() == std::errc::timed_out);
+        log += 'l';
+        CHECK(park());  // the permit stayed
+        log += 'p';
+    });
+    run_until_blocked();
+    advance(1ms);
+    unpark(parked);
+    run_until_blocked();
+    CHECK(log.empty());
+    hook.let_pass();
+    run();
+    CHECK(log == "lp");
+}
+
+MATRIX_TEST("hooks: the end of a fiber does not end what its cancelled joiner's hook waits for") {
+    waits_on_the_way_back hook;
+    fiber_handle parked;
+    std::string log;
+    fiber joined(s, options(), [&] {
+        parked = this_fiber::handle();
+        park();
+    });
+    fiber joins(s, options(), [&] {
+        set_suspend_hook(&hook);
+        joined.join();
+        log += 'j';
+    });
+    run_until_blocked();
+    joins.request_stop();
+    run_until_blocked();
+    unpark(parked);
+    run_until_blocked();
+    CHECK(log.empty());
+    hook.let_pass();
+    run();
+    CHECK(log == "j");
+    joins.detach();
+}
+
 WEFT_TEST("hooks misuse: outside a fiber it aborts by name") {
     EXPECT_DEATH(static_cast<void>(get_suspend_hook()), "called outside any fiber.*get_suspend");
     EXPECT_DEATH(set_suspend_hook(nullptr), "called outside any fiber.*set_suspend_hook");

@@ -69,7 +69,7 @@ std::expected<void, std::error_code> sleep(time_point deadline) {
 //   given? take it                                not awaited: make it given    (seq_cst RMW)
 //   publish: CAS none -> awaited  (seq_cst)       awaited: under the block's lock make it given,
 //   woken by the event: take it                   claim the fiber; then wake it
-//   otherwise: under the lock, awaited -> none
+//   withdraw: under the lock, awaited -> none
 //
 // All are read-modify-writes of one word: either unpark sees that it is awaited, or the CAS fails
 // because it is given. The lock is for one that is cancelled or late at the same moment: it does
@@ -87,18 +87,20 @@ std::expected<void, std::error_code> park_until(time_point deadline) {
     if (me.permit.load(std::memory_order_relaxed) == given &&
         me.permit.compare_exchange_strong(held, none, std::memory_order_acquire))
         return {};
-    const wait_outcome outcome = wait(reason, deadline, [permit = &me.permit](waiter&) noexcept {
-        std::uint8_t expected = none;
-        return permit->compare_exchange_strong(expected, awaited, std::memory_order_seq_cst);
-    });
+    const wait_outcome outcome = wait(
+        reason, deadline,
+        [permit = &me.permit](waiter&) noexcept {
+            std::uint8_t expected = none;
+            return permit->compare_exchange_strong(expected, awaited, std::memory_order_seq_cst);
+        },
+        [&me](waiter&) noexcept {
+            const detail::block_lock lock(me);
+            std::uint8_t expected = awaited;  // a permit that came meanwhile stays
+            me.permit.compare_exchange_strong(expected, none, std::memory_order_seq_cst);
+        });
     if (outcome == wait_outcome::event) {
         me.permit.exchange(none, std::memory_order_acquire);
         return {};
-    }
-    {
-        const detail::block_lock lock(me);
-        held = awaited;  // a permit that came meanwhile stays
-        me.permit.compare_exchange_strong(held, none, std::memory_order_seq_cst);
     }
     if (outcome == wait_outcome::timed_out) return error(std::errc::timed_out);
     return cancelled_error();

@@ -164,12 +164,18 @@ void fiber_driver::wait(std::chrono::nanoseconds limit) noexcept {
     time_point deadline = no_deadline;
     if (limit != std::chrono::nanoseconds::max())
         deadline = deadline_after(this_fiber::executor().clock().now(), limit);
-    weft::wait(reason, deadline, [this](waiter& me) noexcept {
-        const std::lock_guard lock(mutex_);
-        if (woken_) return false;
-        sleeper_ = &me;
-        return true;
-    });
+    weft::wait(
+        reason, deadline,
+        [this](waiter& me) noexcept {
+            const std::lock_guard lock(mutex_);
+            if (woken_) return false;
+            sleeper_ = &me;
+            return true;
+        },
+        [this](waiter&) noexcept {
+            const std::lock_guard lock(mutex_);
+            sleeper_ = nullptr;
+        });
     const std::lock_guard lock(mutex_);
     sleeper_ = nullptr;
     woken_ = false;
