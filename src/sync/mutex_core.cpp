@@ -5,7 +5,8 @@
 // guarded it is the same for the queue.
 //
 //   waits                                             unlocks
-//   CAS while locked: + guarded + queued  (acquire)   CAS locked -> 0                     (release)
+//   RMW + locked; it was locked:          (acquire)   CAS locked -> 0                     (release)
+//   CAS while locked: + guarded + queued  (acquire)
 //   into the queue; - guarded             (release)   fails: somebody is queued
 //                                                       woken, not starving: CAS - locked (release)
 //                                                       else CAS + guarded, take out the eldest,
@@ -39,10 +40,13 @@
 
 namespace weft::inline v0::detail {
 
-namespace {
+const lock_names mutex_names{{"waits for a mutex", false},
+                             {"waits for a mutex, with a deadline"},
+                             "mutex: locked again by the fiber or thread that holds it",
+                             "waits for mutex",
+                             "mutex: lies in the stack of a swapped fiber"};
 
-constexpr wait_reason waits{"waits for a mutex", false};
-constexpr wait_reason waits_for_a_time{"waits for a mutex, with a deadline"};
+namespace {
 
 // How long somebody is beaten by newcomers before it is handed the lock.
 constexpr std::chrono::nanoseconds patience = std::chrono::milliseconds(1);
@@ -61,21 +65,21 @@ bool mutex_core::take(std::uint32_t without) noexcept {
     return false;
 }
 
-void mutex_core::lock_slowly() {
+void mutex_core::lock_slowly(const lock_names& names) {
     if (spin()) return;
-    const waits_for edge("waits for mutex", this, &holder_of, false);
-    static_cast<void>(acquire(waits, no_deadline));
+    const waits_for edge(names.edge, this, &holder_of, false);
+    static_cast<void>(acquire(names, names.waits, no_deadline));
 }
 
-bool mutex_core::try_lock_until(time_point deadline) {
-    owner_.refuse_again("mutex: locked again by the fiber or thread that holds it");
-    if (!take(0) && !spin() && !acquire(waits_for_a_time, deadline)) return false;
+bool mutex_core::try_lock_until(time_point deadline, const lock_names& names) {
+    owner_.refuse_again(names.again);
+    if (!take(0) && !spin() && !acquire(names, names.waits_for_a_time, deadline)) return false;
     owner_.take();
     return true;
 }
 
-bool mutex_core::acquire(const wait_reason& reason, time_point deadline) {
-    refuse_on_shared_stack(this, "mutex: lies in the stack of a swapped fiber");
+bool mutex_core::acquire(const lock_names& names, const wait_reason& reason, time_point deadline) {
+    refuse_on_shared_stack(this, names.on_stack);
     const time_point began = now_for_sleep();
     for (bool was_woken = false;; was_woken = true) {
         if (take(was_woken ? woken : 0)) return true;

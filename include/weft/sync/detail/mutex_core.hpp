@@ -25,22 +25,39 @@
 
 namespace weft::inline v0::detail {
 
+/// What somebody who waits for one is told to wait for. Static.
+struct lock_names {
+    wait_reason waits;
+    wait_reason waits_for_a_time;
+    const char* again;     // the message when its holder locks it
+    const char* edge;      // in a report of a deadlock
+    const char* on_stack;  // the message when it lies in the stack of a swapped fiber
+};
+extern const lock_names mutex_names;
+
 class mutex_core {
 public:
     constexpr mutex_core() noexcept = default;
     mutex_core(const mutex_core&) = delete;
     mutex_core& operator=(const mutex_core&) = delete;
-    ~mutex_core() {
-        WEFT_ASSERT(word_.load(std::memory_order_acquire) == 0,
-                    "mutex: destroyed while it is held or waited for");
-    }
+    ~mutex_core() { WEFT_ASSERT(is_unused(), "mutex: destroyed while it is held or waited for"); }
 
     [[gnu::always_inline]] void lock() {
-        owner_.refuse_again("mutex: locked again by the fiber or thread that holds it");
+        owner_.refuse_again(mutex_names.again);
         std::uint32_t free = 0;
         if (!word_.compare_exchange_strong(free, locked, std::memory_order_acquire,
                                            std::memory_order_relaxed)) [[unlikely]]
-            lock_slowly();
+            lock_slowly(mutex_names);
+        owner_.take();
+    }
+
+    /// The same by one instruction, whoever waits: for what many call all the time. (It writes also
+    /// where there is no mutex any more, in the stack of a parked swapped fiber. And to look first
+    /// would be slow: that load waits for the locked instruction of the unlock before.)
+    [[gnu::always_inline]] void lock_at_once(const lock_names& names) {
+        owner_.refuse_again(names.again);
+        if ((word_.fetch_or(locked, std::memory_order_acquire) & locked) != 0) [[unlikely]]
+            lock_slowly(names);
         owner_.take();
     }
 
@@ -51,11 +68,16 @@ public:
     }
 
     /// False: it came to its deadline, or was cancelled.
-    [[nodiscard]] bool try_lock_until(time_point deadline);
+    [[nodiscard]] bool try_lock_until(time_point deadline, const lock_names& names = mutex_names);
 
     [[gnu::always_inline]] void unlock() noexcept {
         owner_.give("mutex: unlocked by a fiber or thread that does not hold it");
         release();
+    }
+
+    /// Neither held nor waited for.
+    [[nodiscard]] bool is_unused() const noexcept {
+        return word_.load(std::memory_order_acquire) == 0;
     }
 
     // For a condition variable, which gives the lock up after the waiter has left its stack.
@@ -65,10 +87,16 @@ public:
     }
     void come_back() noexcept { owner_.take(); }  // it did not give it up
     [[gnu::always_inline]] void release() noexcept {
-        std::uint32_t held = locked;
-        if (!word_.compare_exchange_strong(held, 0, std::memory_order_release,
-                                           std::memory_order_relaxed)) [[unlikely]]
-            release_slowly();
+        std::uint32_t seen = locked;
+        if (word_.compare_exchange_strong(seen, 0, std::memory_order_release,
+                                          std::memory_order_relaxed)) [[likely]]
+            return;
+        // Others wait, and one of them is on its way.
+        if ((seen & (woken | starving)) == woken &&
+            word_.compare_exchange_strong(seen, seen & ~locked, std::memory_order_release,
+                                          std::memory_order_relaxed))
+            return;
+        release_slowly();
     }
 
 private:
@@ -83,8 +111,9 @@ private:
         return static_cast<const mutex_core*>(lock)->owner_.get();
     }
     [[nodiscard]] bool take(std::uint32_t without) noexcept;
-    void lock_slowly();
-    [[nodiscard]] bool acquire(const wait_reason& reason, time_point deadline);
+    void lock_slowly(const lock_names& names);
+    [[nodiscard]] bool acquire(const lock_names& names, const wait_reason& reason,
+                               time_point deadline);
     [[nodiscard]] bool spin() noexcept;
     [[nodiscard]] bool enqueue(waiter& me, bool was_woken, bool starves) noexcept;
     void withdraw(waiter& me) noexcept;
