@@ -19,6 +19,7 @@
 #include <weft/exec/timer_queue.hpp>
 #include <weft/fiber/cancel.hpp>
 #include <weft/fiber/detail/birth.hpp>
+#include <weft/fiber/detail/isolation.hpp>
 #include <weft/fiber/options.hpp>
 #include <weft/fiber/this_fiber.hpp>
 #include <weft/fiber/waiter.hpp>
@@ -70,7 +71,9 @@ struct fiber_block : runnable, activity, waiter {
     bool plain_stack = true;   // of the default size, from the worker's own cache
     bool is_child = false;     // of a task group
     std::uint16_t callable_offset = 0;
+    isolation_slot isolated;                           // in the cache line of attention
     std::uint32_t allocated = 0;                       // bytes of this block, callable included
+    std::atomic<std::uint32_t> references = 1;         // here, where there is room for it
     std::atomic<const wait_reason*> reason = nullptr;  // relaxed, for dumps; nullptr: it is ready
     runnable* resume_as;                               // what a waker posts
     timer_node timer;
@@ -83,7 +86,6 @@ struct fiber_block : runnable, activity, waiter {
     fiber_block* listed_next = nullptr;
     fiber_block* listed_previous = nullptr;
     std::source_location site;
-    std::atomic<std::uint32_t> references = 1;
     std::atomic<std::uint8_t> permit = 0;  // park and unpark
     std::atomic<bool> locked = false;      // guards the three below, and the scopes in extras
     cancel_reason stop_reason = cancel_reason::none;  // the fiber's own

@@ -206,6 +206,7 @@ void destroy_locals(fiber_block& me) noexcept {
 
 // Everything that can be waited for, done on the fiber itself, before its stack goes.
 void finish(fiber_block& me) noexcept {
+    WEFT_ASSERT(me.isolated.held == nullptr, "actor_context: a fiber ended inside of one");
     me.operate(me.callable(), birth_operation::destroy);
     destroy_locals(me);
     release_values(std::exchange(me.values, nullptr));

@@ -64,6 +64,8 @@ inline void end_wait(fiber_block& me, wait_request& request) noexcept {
         timer_queue::disarm(me.timer);
 }
 void wait_in_thread(wait_request& request) noexcept;
+/// For one that holds something: wait(request, nullptr) without it.
+void wait_without(fiber_block& me, isolation::wait_call wait, void* request);
 /// Takes the waiter out of its list if its wait ended otherwise than by its event. Once.
 void conclude(withdrawing_request& request, waiter& me) noexcept;
 runnable* fire_timer(timer_node& node) noexcept;

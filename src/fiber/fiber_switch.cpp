@@ -204,9 +204,16 @@ runnable* after_yield(fiber_worker& worker, fiber_block& left) noexcept {
     return nullptr;
 }
 
+// Whether it has to go another way than a fiber of kind own on a loop, with nothing set.
+[[gnu::always_inline]] inline bool is_special(const fiber_block& me) noexcept {
+    const std::uint8_t attention = me.attention.load(std::memory_order_relaxed);
+    return ((attention & ~cancelled_bit) != 0) | (me.isolated.held != nullptr);
+}
+
 // One that cannot go the straight way, or not yet.
 [[gnu::noinline]] void yield_otherwise(fiber_worker& worker) {
     fiber_block& me = *worker.current;
+    if (me.isolated.held != nullptr) return wait_without(me, &yield_function, nullptr);
     if ((me.attention.load(std::memory_order_relaxed) & (hook_bit | no_suspend_bit)) != 0)
         return yield_through_hooks(me);
     runnable* const next = worker.exec.pick();
@@ -278,8 +285,7 @@ void wait_firmly_function(void* argument, void*) {
     fiber_worker* const worker = thread.fibers;
     if (worker == nullptr || worker->current == nullptr) [[unlikely]]
         return wait_in_thread(request);
-    if ((worker->current->attention.load(std::memory_order_relaxed) & ~cancelled_bit) != 0)
-        [[unlikely]]
+    if (is_special(*worker->current)) [[unlikely]]
         return wait_function(argument, nullptr);
     auto& me = static_cast<own_fiber&>(*worker->current);
     me.state.begin_firmly();
@@ -300,6 +306,8 @@ void wait_function(void* argument, void*) {
     if (worker == nullptr || worker->current == nullptr) [[unlikely]]
         return wait_in_thread(request);
     fiber_block& me = *worker->current;
+    if (me.isolated.held != nullptr) [[unlikely]]
+        return wait_without(me, &wait_function, argument);
     bool hooked = false;
     if ((me.attention.load(std::memory_order_relaxed) & ~apart_bit) != 0) [[unlikely]] {
         if (!may_wait(me, request)) return;
@@ -346,6 +354,8 @@ void suspend_function(void* argument, void*) {
                 "suspend: called outside any fiber");
     static constexpr wait_reason reason{"suspended"};
     fiber_block& me = *worker->current;
+    if (me.isolated.held != nullptr) [[unlikely]]
+        return wait_without(me, &suspend_function, argument);
     if ((me.attention.load(std::memory_order_relaxed) & no_suspend_bit) != 0) [[unlikely]]
         refuse_in_no_suspend(me);
     me.reason.store(&reason, std::memory_order_relaxed);
@@ -367,8 +377,7 @@ void yield_function(void*, void*) {
     thread_block& thread = this_thread_block();
     fiber_worker* const worker = thread.fibers;
     WEFT_ASSERT(worker != nullptr && worker->current != nullptr, "yield: called outside any fiber");
-    if ((worker->current->attention.load(std::memory_order_relaxed) & ~cancelled_bit) != 0)
-        [[unlikely]]
+    if (is_special(*worker->current)) [[unlikely]]
         return yield_otherwise(*worker);
     auto& me = static_cast<own_fiber&>(*worker->current);
     runnable* const next = worker->exec.pick();

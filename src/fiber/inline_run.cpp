@@ -91,6 +91,15 @@ bool may_go_on(fiber_worker& worker) noexcept {
     return false;
 }
 
+struct call_without {
+    const void* group;
+    const wait_reason& reason;
+    static void run(void* self, void*) {
+        const auto& me = *static_cast<call_without*>(self);
+        run_unstarted_children(me.group, me.reason);
+    }
+};
+
 }  // namespace
 
 void run_unstarted_children(const void* group, const wait_reason& reason) noexcept {
@@ -98,6 +107,10 @@ void run_unstarted_children(const void* group, const wait_reason& reason) noexce
     if (worker == nullptr || worker->current == nullptr) return;
     fiber_block& me = *worker->current;
     if (!may_run_children(*worker, me)) return;
+    if (me.isolated.held != nullptr) {  // a child may want it
+        call_without call{group, reason};
+        return wait_without(me, &call_without::run, &call);
+    }
     if ((me.attention.load(std::memory_order_relaxed) & unarmed_bit) != 0) arm_deadlines(me);
     me.reason.store(&reason, std::memory_order_relaxed);
     while (may_go_on(*worker) && may_run_children(*worker, me)) {

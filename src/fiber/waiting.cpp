@@ -132,9 +132,24 @@ void wait_withdrawing_function(void* argument, void*) {
         return conclude(request, me);
     }
     fiber_block& me = *worker->current;
+    // Around all of it: to take something again is a wait, too, in another list.
+    if (me.isolated.held != nullptr) [[unlikely]]
+        return wait_without(me, &wait_withdrawing_function, argument);
     me.listed = false;
     wait_function(argument, nullptr);
     conclude(request, me);
+}
+
+// --- what is let go meanwhile
+
+void wait_without(fiber_block& me, isolation::wait_call wait, void* request) {
+    refuse_in_no_suspend(me);
+    me.isolated.held->around(me.isolated, wait, request);
+}
+
+isolation_slot* isolation_slot_here() noexcept {
+    fiber_worker* const worker = fiber_worker::here();
+    return worker != nullptr && worker->current != nullptr ? &worker->current->isolated : nullptr;
 }
 
 // --- what swapped fibers may not share
