@@ -315,6 +315,40 @@ WEFT_TEST("no allocation: channels and select, but for fibers on a shared stack"
         }
 }
 
+WEFT_TEST("no allocation: actors, three deep, alone and against others, over waits") {
+    using enum stack_kind;
+    for (const stack_kind kind : {own, ucontext, thread, swapped}) {
+        loop s({.external_wakes = false});
+        actor_context actors[3];
+        isolated<int> number(0);
+        bool end = false;
+        for (int i = 0; i < 3; ++i)
+            go(s, {.kind = kind}, [&, i] {
+                while (!end) {
+                    number.with([](int& n) { ++n; });
+                    const std::lock_guard first(actors[i]);
+                    yield();
+                    const std::lock_guard second(actors[(i + 1) % 3]);
+                    const std::lock_guard third(actors[(i + 2) % 3]);
+                    yield();
+                }
+            });
+        const auto turns = [&] {
+            for (const actor_context& one : actors) {
+                for (int i = 0; i < 300; ++i) s.step();
+                one.lock();  // now some have to wait
+                for (int i = 0; i < 300; ++i) s.step();
+                one.unlock();
+            }
+        };
+        turns();  // the first may: stacks, lists, and buffers that grow
+        turns();
+        EXPECT_EQ(allocations_of(turns), 0) << static_cast<int>(kind);
+        end = true;
+        s.run();
+    }
+}
+
 WEFT_TEST("no allocation: waiting for a future and setting its promise") {
     loop s({.external_wakes = false});
     promise<int> p;

@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <weft/actor/actor_context.hpp>
+#include <weft/actor/isolated.hpp>
 #include <weft/base/assert.hpp>
 #include <weft/base/clock_source.hpp>
 #include <weft/base/errc.hpp>
