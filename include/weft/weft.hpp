@@ -36,6 +36,17 @@
 #include <weft/fiber/suspend_hook.hpp>
 #include <weft/fiber/this_fiber.hpp>
 #include <weft/fiber/waiter.hpp>
+#include <weft/io/address.hpp>
+#include <weft/io/descriptor.hpp>
+#include <weft/io/memory_stream.hpp>
+#include <weft/io/pipe.hpp>
+#include <weft/io/reactor.hpp>
+#include <weft/io/result.hpp>
+#include <weft/io/socket.hpp>
+#include <weft/io/stream.hpp>
+#include <weft/io/tcp.hpp>
+#include <weft/io/udp.hpp>
+#include <weft/io/unix.hpp>
 #include <weft/scope/algorithms.hpp>
 #include <weft/scope/deadline.hpp>
 #include <weft/scope/options.hpp>

@@ -15,9 +15,11 @@ public:
     [[nodiscard]] std::string message(int value) const override {
         switch (static_cast<errc>(value)) {
             case errc::closed:
-                return "the channel is closed";
+                return "it is closed";
             case errc::shutdown:
                 return "the executor takes no new work";
+            case errc::end_of_stream:
+                return "the stream ended too early";
         }
         return "unknown error";
     }

@@ -16,8 +16,9 @@ namespace weft::inline v0 {
 
 /// What std::errc lacks.
 enum class errc {
-    closed = 1,  // the channel was closed, and nothing is left in it
-    shutdown,    // the executor takes no new work
+    closed = 1,     // the channel was closed, and nothing is left in it; or the socket, by us
+    shutdown,       // the executor takes no new work
+    end_of_stream,  // no more bytes will come, and some were missing
 };
 
 /// "weft". Never destroyed before whoever holds an error_code of it.

@@ -1,0 +1,130 @@
+// descriptor.hpp - a descriptor of the operating system that fibers wait on.
+//
+// What every socket and pipe is made of, and the way in for foreign libraries. A call is tried
+// first; only if the kernel says "not now" does the fiber wait, and it is registered with the
+// reactor of its worker once, at its first wait (src/io/watch.hpp has the protocol).
+//
+// One fiber may read while another writes; a second reader, or a second writer, that has to wait
+// aborts. Closing it from a third wakes both with errc::closed; the kernel's number is given back
+// when the last of them has left, so it is never another descriptor under their hands. Its first
+// wait on another executor moves it there; with somebody waiting on it that aborts.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include <weft/base/clock_source.hpp>
+#include <weft/io/result.hpp>
+
+namespace weft::inline v0 {
+
+namespace io {
+enum class direction : unsigned char { read, write };
+}
+
+namespace detail {
+class watched;  // src/io/watched.hpp
+
+/// One try of a call: its result, or minus errno. It must not block.
+struct attempt {
+    long (*call)(void* function, int descriptor) noexcept;
+    void* function;
+};
+}  // namespace detail
+
+namespace io {
+
+/// Thread-safe: a reader, a writer and close(), at once. All else is for one at a time, with nobody
+/// inside; what is moved from or assigned to must have nobody inside.
+class descriptor {
+public:
+    /// None.
+    descriptor() noexcept = default;
+    descriptor(descriptor&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
+    descriptor& operator=(descriptor&& other) noexcept;
+    ~descriptor();
+
+    /// Takes over a number: it is made non-blocking and close-on-exec, and closed in the end, also
+    /// if this fails.
+    /// Fails: as fcntl(2) does; std::errc::not_enough_memory.
+    [[nodiscard]] static result<descriptor> adopt(int number) noexcept;
+    /// For one that belongs to somebody else, who closes it after this: its flags stay, and it is
+    /// never closed here. Without O_NONBLOCK, wait before you call anything that may block.
+    /// Fails: std::errc::bad_file_descriptor, std::errc::not_enough_memory.
+    [[nodiscard]] static result<descriptor> borrow(int number) noexcept;
+
+    /// Bytes that are there; 0: no more will come.
+    /// Suspends: maybe. Cancel: reported, and nothing was read. From: any fiber or thread. Fails:
+    /// as read(2) does; errc::closed.
+    [[nodiscard]] result<std::size_t> read_some(std::span<std::byte> buffer);
+    /// Into several buffers, at most 64 of them. The same otherwise.
+    [[nodiscard]] result<std::size_t> read_some(std::span<const std::span<std::byte>> buffers);
+
+    /// As many bytes as there is room for, at least one (none, if there are none).
+    /// Suspends: maybe. Cancel: reported, and nothing was written. From: any fiber or thread.
+    /// Fails: as write(2) does (std::errc::broken_pipe, without a signal); errc::closed.
+    [[nodiscard]] result<std::size_t> write_some(std::span<const std::byte> bytes);
+    /// From several buffers, at most 64 of them. The same otherwise.
+    [[nodiscard]] result<std::size_t> write_some(
+        std::span<const std::span<const std::byte>> buffers);
+
+    /// Until a call in that direction would not block, or has failed.
+    /// Suspends: maybe. Cancel: reported. From: any fiber or thread. Fails: std::errc::timed_out;
+    /// errc::closed; std::errc::operation_not_permitted for what cannot be waited for, as files.
+    [[nodiscard]] result<void> wait(direction which, time_point deadline = no_deadline);
+    [[nodiscard]] result<void> wait_readable(time_point deadline = no_deadline) {
+        return wait(direction::read, deadline);
+    }
+    [[nodiscard]] result<void> wait_writable(time_point deadline = no_deadline) {
+        return wait(direction::write, deadline);
+    }
+
+    /// Any other call: function(number) noexcept does it and returns its result, or minus errno
+    /// (take_result(), in detail/system_call.hpp of the sources). It is repeated after EINTR, and
+    /// after a wait on EAGAIN.
+    /// Suspends: maybe. Cancel: reported, and the call was not made. From: any fiber or thread.
+    /// Fails: as the call does; errc::closed.
+    template <class Function>
+        requires std::is_nothrow_invocable_r_v<long, Function&, int>
+    [[nodiscard]] result<std::size_t> perform(direction which, Function function) {
+        return perform(which, detail::attempt{[](void* f, int number) noexcept -> long {
+                                                  return (*static_cast<Function*>(f))(number);
+                                              },
+                                              &function});
+    }
+    [[nodiscard]] result<std::size_t> perform(direction which, detail::attempt attempt);
+
+    /// Once; then it does nothing. Whoever waits on it gets errc::closed, and so do all calls
+    /// after it.
+    /// Suspends: never. From: any fiber or thread. Fails: never.
+    void close() noexcept;
+
+    /// The number goes back to the caller, with nobody inside; -1: there is none.
+    [[nodiscard]] int release() noexcept;
+
+    /// -1: none, or closed. It stays the property of this object.
+    [[nodiscard]] int native_handle() const noexcept;
+    [[nodiscard]] explicit operator bool() const noexcept { return native_handle() >= 0; }
+
+private:
+    explicit descriptor(detail::watched* state) noexcept : state_(state) {}
+
+    detail::watched* state_ = nullptr;
+};
+
+/// Until a read of that number would not block, or has failed: for foreign libraries, which may
+/// close it any time after this. Each call registers it anew: who waits often, keeps a
+/// descriptor::borrow().
+/// Suspends: maybe. Cancel: reported. From: any fiber or thread. Fails: std::errc::timed_out;
+/// std::errc::bad_file_descriptor; std::errc::operation_not_permitted for what cannot be waited
+/// for; as dup(2) does.
+[[nodiscard]] result<void> wait_readable(int number, time_point deadline = no_deadline);
+[[nodiscard]] result<void> wait_writable(int number, time_point deadline = no_deadline);
+
+}  // namespace io
+}  // namespace weft::inline v0

@@ -1,0 +1,84 @@
+// pipe.hpp - a pipe: what is written at one end is read at the other.
+//
+//     auto [reader, writer] = io::pipe::make().value();
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <utility>
+
+#include <weft/io/descriptor.hpp>
+#include <weft/io/stream.hpp>
+
+namespace weft::inline v0::io {
+
+/// Thread-safe: as descriptor.
+class pipe_reader {
+public:
+    /// None.
+    pipe_reader() noexcept = default;
+    explicit pipe_reader(descriptor end) noexcept : end_(std::move(end)) {}
+
+    /// The contracts: as descriptor's and io::read_exactly().
+    [[nodiscard]] result<std::size_t> read_some(std::span<std::byte> buffer) {
+        return end_.read_some(buffer);
+    }
+    [[nodiscard]] result<std::size_t> read_some(std::span<const std::span<std::byte>> buffers) {
+        return end_.read_some(buffers);
+    }
+    [[nodiscard]] result<void> read_exactly(std::span<std::byte> buffer) {
+        return io::read_exactly(*this, buffer);
+    }
+    void close() noexcept { end_.close(); }
+    [[nodiscard]] int native_handle() const noexcept { return end_.native_handle(); }
+    [[nodiscard]] explicit operator bool() const noexcept { return bool(end_); }
+    [[nodiscard]] descriptor& get_descriptor() noexcept { return end_; }
+
+private:
+    descriptor end_;
+};
+
+/// Thread-safe: as descriptor.
+class pipe_writer {
+public:
+    /// None.
+    pipe_writer() noexcept = default;
+    explicit pipe_writer(descriptor end) noexcept : end_(std::move(end)) {}
+
+    /// The contracts: as descriptor's and io::write_all().
+    [[nodiscard]] result<std::size_t> write_some(std::span<const std::byte> bytes) {
+        return end_.write_some(bytes);
+    }
+    [[nodiscard]] result<std::size_t> write_some(
+        std::span<const std::span<const std::byte>> buffers) {
+        return end_.write_some(buffers);
+    }
+    [[nodiscard]] result<void> write_all(std::span<const std::byte> bytes) {
+        return io::write_all(*this, bytes);
+    }
+    [[nodiscard]] result<void> write_all(std::string_view text) {
+        return io::write_all(*this, text);
+    }
+    [[nodiscard]] result<void> write_all(std::span<const std::span<const std::byte>> buffers) {
+        std::size_t done = 0;
+        return io::write_all(*this, buffers, done);
+    }
+    /// The reader reads 0 once it has read all.
+    void close() noexcept { end_.close(); }
+    [[nodiscard]] int native_handle() const noexcept { return end_.native_handle(); }
+    [[nodiscard]] explicit operator bool() const noexcept { return bool(end_); }
+    [[nodiscard]] descriptor& get_descriptor() noexcept { return end_; }
+
+private:
+    descriptor end_;
+};
+
+struct pipe {
+    pipe_reader reader;
+    pipe_writer writer;
+
+    /// Suspends: never. From: any fiber or thread. Fails: as pipe2(2) does.
+    [[nodiscard]] static result<pipe> make();
+};
+
+}  // namespace weft::inline v0::io
