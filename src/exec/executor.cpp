@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <weft/exec/executor.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <utility>
@@ -23,6 +24,24 @@ random_source& executor::random() noexcept { return random_; }
 
 void executor::unhandled(std::exception_ptr error, runnable&) noexcept {
     std::rethrow_exception(std::move(error));  // noexcept: terminate, which names the exception
+}
+
+bool executor::attach(std::unique_ptr<driver>) { return false; }
+
+// After as many dispatches as fit into time_between, by what the last took; but what has become
+// fast is trusted slowly.
+[[gnu::noinline]] void detail::worker::adapt_span() noexcept {
+    const time_point now = steady_clock_source().now();
+    const std::uint32_t before = span.load(std::memory_order_relaxed);
+    if (ticks.load(std::memory_order_relaxed) == 0) {  // else it had nothing to do
+        const std::chrono::nanoseconds took = now - looked;
+        std::uint32_t fit = std::min(2 * before, ticks_between);
+        if (took > time_between)
+            fit = static_cast<std::uint32_t>(std::max<std::int64_t>(
+                1, before * (time_between / std::chrono::nanoseconds(1)) / took.count()));
+        span.store(fit, std::memory_order_relaxed);
+    }
+    looked = now;
 }
 
 [[gnu::noinline]] void detail::worker::displace() noexcept {

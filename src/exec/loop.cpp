@@ -34,14 +34,17 @@ public:
         WEFT_ASSERT(!loop_.running_.exchange(true, std::memory_order_acquire),
                     "loop: run by two threads at once");
         enter();
-        if (lent_ != nullptr) loop_.driver_.store(lent_, std::memory_order_release);
+        loop_.in_fiber_ = lent_ != nullptr;
+        if (lent_ != nullptr)  // a reactor knows by itself that it is a fiber that waits
+            loop_.driver_.store(loop_.worker_.reactor ? loop_.worker_.reactor.get() : lent_,
+                                std::memory_order_release);
     }
     inside(const inside&) = delete;
     inside& operator=(const inside&) = delete;
     ~inside() {
         leave();
-        loop_.driver_.store(loop_.watched_ ? loop_.watched_driver_.get() : loop_.own_driver_.get(),
-                            std::memory_order_release);
+        loop_.in_fiber_ = false;
+        loop_.driver_.store(loop_.resting_driver(), std::memory_order_release);
         if (lent_ != nullptr) {  // whoever was asked to wake it has to be done with it
             while (loop_.posters_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
             lent_->give_back();
@@ -96,6 +99,7 @@ loop::~loop() {
     }
     while (posters_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
     worker_.attachment.reset();
+    worker_.reactor.reset();
 }
 
 // --- running
@@ -109,13 +113,18 @@ stuck_report loop::run() {
         const bool may_go_on = sleep();
         here.enter();
         if (!may_go_on) return stuck();
+        look_around();
     }
 }
 
 void loop::run_ready() noexcept {
     for (;;) {
         runnable* r = worker_.pick();
-        if (r == nullptr) r = next();
+        if (r == nullptr) {  // with nothing to run, sleep() looks at the reactor
+            worker_.begin_ticks();
+            collect();
+            r = worker_.take();
+        }
         if (r == nullptr) return;
         while ((r = r->run()) != nullptr) {
             if (!worker_.count_transfer()) {  // a chain without end: others come first now
@@ -128,9 +137,14 @@ void loop::run_ready() noexcept {
 
 runnable* loop::next() noexcept {
     if (stepping_) return nullptr;
-    worker_.ticks.store(worker_.ticks_between, std::memory_order_relaxed);
-    collect();
+    worker_.begin_ticks();
+    look_around();
     return worker_.take();
+}
+
+void loop::look_around() noexcept {
+    if (worker_.reactor != nullptr) worker_.reactor->poll();
+    collect();
 }
 
 // What came from other threads and from the clock joins the queue.
@@ -151,7 +165,8 @@ void loop::collect() noexcept {
 bool loop::sleep() noexcept {
     const time_point deadline = timers_.earliest();
     const bool timed = deadline != no_deadline && clock_->moves();
-    if (!external_wakes_ && !timed) return false;
+    const bool awaits = worker_.reactor != nullptr && worker_.reactor->is_awaited();
+    if (!external_wakes_ && !timed && !awaits) return false;
     std::chrono::nanoseconds limit = std::chrono::nanoseconds::max();
     if (timed) limit = std::max(deadline - clock_->now(), std::chrono::nanoseconds::zero());
     if (external_wakes_ && !inbox_.fall_asleep()) return true;
@@ -165,7 +180,7 @@ bool loop::sleep() noexcept {
 bool loop::step_once() noexcept {
     stepping_ = true;
     worker_.ticks.store(0, std::memory_order_relaxed);
-    collect();
+    look_around();
     runnable* const r = worker_.take();
     if (r != nullptr)
         if (runnable* const following = r->run()) worker_.put_first(following);
@@ -203,6 +218,7 @@ bool loop::poll() {
     const inside here(*this);
     driver* const watched = watched_ ? watched_driver_.get() : nullptr;
     if (watched != nullptr) watched->clear();
+    look_around();
     const bool any = !worker_.idle() || !inbox_.empty() || timers_.earliest() <= clock_->now();
     run_ready();
     return any;
@@ -215,13 +231,33 @@ void loop::expect_posts() noexcept {
 
 int loop::descriptor() {
     if (!watched_) {
-        watched_driver_ = make_eventfd_driver();
+        watched_driver_ = make_descriptor_driver();
+        if (worker_.reactor != nullptr) watched_driver_->include(worker_.reactor->descriptor());
         watched_ = true;
         if (!running_.load(std::memory_order_relaxed))
             driver_.store(watched_driver_.get(), std::memory_order_release);
         watched_driver_->wake();  // so that the first poll() comes at once
     }
     return watched_driver_->descriptor();
+}
+
+// --- what it sleeps in
+//
+// Posters wake what they find in driver_, perhaps at the moment at which it is replaced. That does
+// no harm: only a loop that sleeps needs to be woken, and it is replaced by one that runs. What was
+// replaced stays until the end.
+
+bool loop::attach(std::unique_ptr<driver> reactor) {
+    WEFT_ASSERT(worker_.reactor == nullptr, "loop: a second reactor is attached");
+    if (watched_) watched_driver_->include(reactor->descriptor());
+    worker_.reactor = std::move(reactor);
+    driver_.store(in_fiber_ ? worker_.reactor.get() : resting_driver(), std::memory_order_release);
+    return true;
+}
+
+driver* loop::resting_driver() const noexcept {
+    if (watched_) return watched_driver_.get();
+    return worker_.reactor != nullptr ? worker_.reactor.get() : own_driver_.get();
 }
 
 std::optional<time_point> loop::next_deadline() const noexcept {

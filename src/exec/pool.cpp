@@ -86,11 +86,15 @@ pool_core::~pool_core() { stop_and_join(); }
 void pool_core::stop_and_join() noexcept {
     dog_.reset();
     stop.store(true, std::memory_order_seq_cst);
-    for (const auto& one : workers) one->sleeps_in->wake();
+    for (const auto& one : workers) one->wake_thread();
     for (const auto& one : workers)
         if (one->thread.joinable()) one->thread.join();
     while (outsiders.load(std::memory_order_acquire) != 0) std::this_thread::yield();
-    for (const auto& one : workers) one->attachment.reset();
+    for (const auto& one : workers) {
+        one->attachment.reset();
+        one->sleeps_in.store(one->first_driver.get(), std::memory_order_relaxed);
+        one->reactor.reset();
+    }
 }
 
 // --- who is here
@@ -113,7 +117,7 @@ void pool_core::notify() noexcept {
     if (woken == parking::nobody) [[likely]]
         return;
     if (pool_worker* const here = worker_here()) here->wakes.add(1);
-    workers[woken]->sleeps_in->wake();
+    workers[woken]->wake_thread();
 }
 
 // What it posts may be the last thing that this pool runs; the end waits for the poster to be gone.
@@ -130,7 +134,7 @@ void pool_core::post_from_outside(runnable* r) noexcept {
 
 void pool_core::send(pool_worker& to, runnable* r) noexcept {
     if (pool_worker* const here = worker_here()) here->remote_wakes.add(1);
-    if (to.mail.push(r)) to.sleeps_in->wake();
+    if (to.mail.push(r)) to.wake_thread();
 }
 
 // --- the end of all work
@@ -289,6 +293,13 @@ void pool::add_work(std::ptrdiff_t change) noexcept {
         here->work_count.add(change);
     else
         core_->add_outside_work(change);
+}
+
+bool pool::attach(std::unique_ptr<driver> reactor) {
+    detail::pool_worker* const here = core_->worker_here();
+    WEFT_ASSERT(here != nullptr, "pool: a reactor is attached from outside");
+    here->attach(std::move(reactor));
+    return true;
 }
 
 clock_source& pool::clock() noexcept { return core_->clock; }

@@ -50,7 +50,8 @@ pool_worker::pool_worker(pool_core& c, executor& owner, unsigned i, std::uint64_
       index(i),
       own_timers(true),
       random(seed),
-      sleeps_in(make_futex_driver()) {
+      first_driver(make_futex_driver()),
+      sleeps_in(first_driver.get()) {
     number = static_cast<std::uint16_t>(i + 1);
     timers = &own_timers;
     wake_slot = true;
@@ -81,13 +82,14 @@ void pool_worker::run_chain(runnable* r) noexcept {
 }
 
 void pool_worker::begin_ticks() noexcept {
-    dispatched.add(ticks_between - ticks.load(std::memory_order_relaxed));
-    ticks.store(ticks_between, std::memory_order_relaxed);
+    dispatched.add(span.load(std::memory_order_relaxed) - ticks.load(std::memory_order_relaxed));
+    worker::begin_ticks();
 }
 
 bool worker::look_without_leaving() noexcept {
     auto& me = static_cast<pool_worker&>(*this);
     me.begin_ticks();
+    if (reactor != nullptr) reactor->poll();
     me.collect();
     return front != nullptr || !ready.empty();
 }
@@ -95,6 +97,7 @@ bool worker::look_without_leaving() noexcept {
 // Due between two runnables, every 61 dispatches.
 runnable* pool_worker::look_around() noexcept {
     begin_ticks();
+    if (reactor != nullptr) reactor->poll();
     collect();
     runnable* r = take_overflow();
     if (r == nullptr) r = take();
@@ -346,6 +349,8 @@ runnable* pool_worker::search() noexcept {
         if (round % 8 == 7) {
             if (now() >= until) return nullptr;
             if (own_timers.earliest() <= core.clock.now()) return look_around();
+            if (reactor != nullptr)
+                if (runnable* const r = look_around()) return r;
         }
         // Each look takes the cache line away from whoever works on it.
         for (unsigned i = 0; i < std::min(round + 1, 8U) && mail.empty(); ++i) pause();
@@ -416,6 +421,12 @@ bool pool_worker::is_help_needed() noexcept {
 
 // --- sleeping
 
+void pool_worker::attach(std::unique_ptr<driver> attached) noexcept {
+    WEFT_ASSERT(reactor == nullptr, "pool: a second reactor is attached");
+    reactor = std::move(attached);
+    sleeps_in.store(reactor.get(), std::memory_order_release);
+}
+
 void pool_worker::sleep(bool was_searching) noexcept {
     core.times_parked.fetch_add(1, std::memory_order_seq_cst);
     core.parked.park(index, was_searching);
@@ -432,7 +443,7 @@ void pool_worker::sleep(bool was_searching) noexcept {
             parks.add(1);
             at.store(activity_of_worker::asleep, std::memory_order_relaxed);
             const auto before = now();
-            sleeps_in->wait(limit);
+            sleeps_in.load(std::memory_order_relaxed)->wait(limit);
             idle_time.add((now() - before).count());
         }
     }

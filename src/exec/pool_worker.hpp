@@ -66,12 +66,14 @@ struct alignas(64) pool_worker final : worker {
 
     /// From a fiber or runnable on this worker.
     void post(runnable* r) noexcept;
+    void wake_thread() noexcept { sleeps_in.load(std::memory_order_acquire)->wake(); }
+    void attach(std::unique_ptr<driver> attached) noexcept;
     [[nodiscard]] runnable* look_around() noexcept;
 
     /// How many dispatches there were.
     [[nodiscard]] std::uint64_t dispatches() const noexcept {
-        return dispatched.get() + ticks_between - ticks.load(std::memory_order_relaxed) -
-               missed.load(std::memory_order_relaxed);
+        return dispatched.get() + span.load(std::memory_order_relaxed) -
+               ticks.load(std::memory_order_relaxed) - missed.load(std::memory_order_relaxed);
     }
 
     pool_core& core;
@@ -89,10 +91,13 @@ struct alignas(64) pool_worker final : worker {
     counter<std::uint64_t> overflowed;
     counter<std::int64_t> idle_time;
     std::atomic<activity_of_worker> at = activity_of_worker::searching;
-    std::unique_ptr<driver> sleeps_in;
+    std::unique_ptr<driver> first_driver;
     std::thread thread;
 
     // Other threads, too.
+    // Replaced once, when a reactor is attached, by the worker while it runs: then nobody has to
+    // wake it, so a wake that goes to the old one does no harm. The old one stays until the end.
+    std::atomic<driver*> sleeps_in;
     alignas(64) std::atomic<runnable*> slot = nullptr;
     alignas(64) inbox mail;  // for those that may run nowhere else
     steal_queue<runnable, 1024> ring;

@@ -15,9 +15,11 @@
 #include <atomic>
 #include <cstddef>
 #include <exception>
+#include <memory>
 
 #include <weft/base/clock_source.hpp>
 #include <weft/base/random_source.hpp>
+#include <weft/exec/driver.hpp>
 #include <weft/exec/runnable.hpp>
 
 namespace weft::inline v0 {
@@ -62,6 +64,11 @@ public:
         return held > std::chrono::milliseconds(1);
     }
 
+    /// For the io part: from now on the calling thread's worker, which has none so far, sleeps in
+    /// this, and looks there when it is busy. False: there are no workers here.
+    /// From: the executor's own threads.
+    [[nodiscard]] virtual bool attach(std::unique_ptr<driver> reactor);
+
     /// An exception that left r, and nobody is there to take it.
     virtual void unhandled(std::exception_ptr error, runnable& r) noexcept;
 
@@ -73,6 +80,8 @@ public:
     std::atomic<detail::residents*> residents_ = nullptr;
     /// Those who live here were asked to stop, and whoever comes is, too.
     std::atomic<bool> stopping_ = false;
+    // For the io part: which kind of reactor was asked for; 0: none.
+    std::atomic<unsigned char> reactor_choice_ = 0;
 
 protected:
     executor() noexcept;

@@ -69,8 +69,8 @@ public:
     /// For foreign event loops, together with descriptor() and next_deadline().
     bool poll();
 
-    /// Readable when poll() has something to do that came from another thread. Made at the first
-    /// call; until then a loop has no descriptor.
+    /// Readable when poll() has something to do that came from another thread, or from I/O. Made
+    /// at the first call; it stays the same.
     /// Fails: std::system_error.
     [[nodiscard]] int descriptor();
 
@@ -95,6 +95,7 @@ public:
     void add_work(std::ptrdiff_t change) noexcept override;
     [[nodiscard]] clock_source& clock() noexcept override { return *clock_; }
     [[nodiscard]] random_source& random() noexcept override;
+    [[nodiscard]] bool attach(std::unique_ptr<driver> reactor) override;
     void unhandled(std::exception_ptr error, runnable& r) noexcept override;
 
 private:
@@ -103,6 +104,8 @@ private:
     [[nodiscard]] bool is_here() const noexcept;
     void post_from_outside(runnable* r) noexcept;
     void collect() noexcept;
+    void look_around() noexcept;
+    [[nodiscard]] driver* resting_driver() const noexcept;
     void run_ready() noexcept;
     [[nodiscard]] bool sleep() noexcept;
     [[nodiscard]] stuck_report stuck() const;
@@ -122,7 +125,8 @@ private:
     std::optional<seeded_random> random_;
     std::function<void(std::exception_ptr, runnable&)> unhandled_;
     std::unique_ptr<driver> own_driver_;
-    std::unique_ptr<driver> watched_driver_;
+    std::unique_ptr<descriptor_driver> watched_driver_;
+    bool in_fiber_ = false;  // another executor's fiber runs it
 
     // Any thread.
     detail::inbox inbox_;

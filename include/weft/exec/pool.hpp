@@ -117,6 +117,7 @@ public:
     void add_work(std::ptrdiff_t change) noexcept override;
     [[nodiscard]] clock_source& clock() noexcept override;
     [[nodiscard]] random_source& random() noexcept override;
+    [[nodiscard]] bool attach(std::unique_ptr<driver> reactor) override;
     void unhandled(std::exception_ptr error, runnable& r) noexcept override;
 
 private:

@@ -8,11 +8,13 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string_view>
 
+#include <weft/base/clock_source.hpp>
 #include <weft/exec/driver.hpp>
 #include <weft/exec/ready_queue.hpp>
 
@@ -130,15 +132,25 @@ struct worker {
     static constexpr std::uint32_t slot_limit = 64;
     static constexpr std::size_t many = 1024;
     static constexpr std::uint32_t ticks_between = 61;
+    static constexpr std::chrono::microseconds time_between{100};
+
+    /// After a look around: when the next is due. With a reactor in fewer dispatches, if those
+    /// before took longer than time_between.
+    void begin_ticks() noexcept {
+        if (reactor != nullptr) [[unlikely]]
+            adapt_span();
+        ticks.store(span.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    }
 
     executor& home;
     runnable* front = nullptr;  // the slot; several only while a loop is stepped
     ready_queue ready;
-    runnable* young = nullptr;              // those that begin while many are ready, the last first
-    std::atomic<std::uint32_t> ticks = 0;   // dispatches until the executor looks at inbox and
-                                            // timers; written by the owner
-    std::atomic<std::uint64_t> missed = 0;  // ticks that found nothing to run
-    std::uint32_t slot_left = slot_limit;   // wakes that go to the slot until one goes to the queue
+    runnable* young = nullptr;             // those that begin while many are ready, the last first
+    std::atomic<std::uint32_t> ticks = 0;  // dispatches until the executor looks at inbox and
+                                           // timers; written by the owner
+    std::atomic<std::uint32_t> span = ticks_between;  // what ticks began with
+    std::atomic<std::uint64_t> missed = 0;            // ticks that found nothing to run
+    std::uint32_t slot_left = slot_limit;  // wakes that go to the slot until one goes to the queue
     bool wake_slot = false;
     bool plain = true;              // what is not in the slot is in `ready`
     bool local = false;             // nobody but this thread runs what is woken here
@@ -148,6 +160,8 @@ struct worker {
     timer_queue* timers = nullptr;
     worker* outer = nullptr;  // the one whose fiber runs this one's loop
     std::unique_ptr<worker_attachment> attachment;
+    std::unique_ptr<driver> reactor;  // of the io part
+    time_point looked{};              // when it last looked around, with a reactor
 
 protected:
     // pool_worker.cpp
@@ -155,6 +169,7 @@ protected:
 
 private:
     [[nodiscard]] runnable* ask() noexcept;
+    void adapt_span() noexcept;
     void displace() noexcept;
     [[nodiscard]] runnable* take_otherwise() noexcept;
     void requeue_shared(runnable* r) noexcept;

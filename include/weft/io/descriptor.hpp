@@ -53,6 +53,8 @@ public:
     /// if this fails.
     /// Fails: as fcntl(2) does; std::errc::not_enough_memory.
     [[nodiscard]] static result<descriptor> adopt(int number) noexcept;
+    /// The same for one that is both already.
+    [[nodiscard]] static result<descriptor> adopt_prepared(int number) noexcept;
     /// For one that belongs to somebody else, who closes it after this: its flags stay, and it is
     /// never closed here. Without O_NONBLOCK, wait before you call anything that may block.
     /// Fails: std::errc::bad_file_descriptor, std::errc::not_enough_memory.
@@ -75,7 +77,7 @@ public:
 
     /// Until a call in that direction would not block, or has failed.
     /// Suspends: maybe. Cancel: reported. From: any fiber or thread. Fails: std::errc::timed_out;
-    /// errc::closed; std::errc::operation_not_permitted for what cannot be waited for, as files.
+    /// errc::closed. Files are always ready.
     [[nodiscard]] result<void> wait(direction which, time_point deadline = no_deadline);
     [[nodiscard]] result<void> wait_readable(time_point deadline = no_deadline) {
         return wait(direction::read, deadline);
@@ -85,8 +87,8 @@ public:
     }
 
     /// Any other call: function(number) noexcept does it and returns its result, or minus errno
-    /// (take_result(), in detail/system_call.hpp of the sources). It is repeated after EINTR, and
-    /// after a wait on EAGAIN.
+    /// (not inlined into what may switch: errno has another address in another thread). It is
+    /// repeated after EINTR, and after a wait on EAGAIN.
     /// Suspends: maybe. Cancel: reported, and the call was not made. From: any fiber or thread.
     /// Fails: as the call does; errc::closed.
     template <class Function>
@@ -121,8 +123,7 @@ private:
 /// close it any time after this. Each call registers it anew: who waits often, keeps a
 /// descriptor::borrow().
 /// Suspends: maybe. Cancel: reported. From: any fiber or thread. Fails: std::errc::timed_out;
-/// std::errc::bad_file_descriptor; std::errc::operation_not_permitted for what cannot be waited
-/// for; as dup(2) does.
+/// std::errc::bad_file_descriptor; as dup(2) does.
 [[nodiscard]] result<void> wait_readable(int number, time_point deadline = no_deadline);
 [[nodiscard]] result<void> wait_writable(int number, time_point deadline = no_deadline);
 

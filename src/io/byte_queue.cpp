@@ -1,0 +1,132 @@
+// byte_queue.cpp - see byte_queue.hpp.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "io/byte_queue.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <utility>
+
+#include <weft/base/assert.hpp>
+#include <weft/fiber/cancel.hpp>
+#include <weft/fiber/this_fiber.hpp>
+#include <weft/sync/detail/deadline.hpp>
+
+namespace weft::inline v0::detail {
+
+namespace {
+
+constexpr wait_reason reasons[] = {{"waits to read"}, {"waits to write"}};
+constexpr std::size_t most_at_once = 16 * 1024;  // under the lock
+
+std::unexpected<std::error_code> stopped() noexcept {
+    return std::unexpected(error_code_of(this_fiber::stop_reason()));
+}
+
+}  // namespace
+
+bool byte_queue::would_wait(io::direction which) noexcept {
+    if (sides_[0].closed || sides_[1].closed) return false;
+    return which == io::direction::read ? size_ == 0 && !ended_ : size_ == capacity_;
+}
+
+// Under the lock: whoever waits there, to be woken after it.
+waiter* byte_queue::claim(io::direction which) noexcept {
+    waiter* const one = std::exchange(of(which).waiting, nullptr);
+    return one != nullptr && one->claim() ? one : nullptr;
+}
+
+wait_outcome byte_queue::wait(io::direction which) {
+    return weft::wait(
+        reasons[std::to_underlying(which)], no_deadline,
+        [this, which](waiter& me) noexcept {
+            const std::lock_guard guard(lock_);
+            if (!would_wait(which)) return false;
+            WEFT_ASSERT(of(which).waiting == nullptr,
+                        "memory_stream: a second fiber waits while one does already");
+            of(which).waiting = &me;
+            return true;
+        },
+        [this, which](waiter& me) noexcept {
+            const std::lock_guard guard(lock_);
+            if (of(which).waiting == &me) of(which).waiting = nullptr;
+        });
+}
+
+io::result<std::size_t> byte_queue::read(std::span<std::byte> buffer) {
+    if (this_fiber::stop_requested()) return stopped();
+    for (;;) {
+        std::size_t count = 0;
+        bool done = buffer.empty();
+        waiter* woken = nullptr;
+        {
+            const std::lock_guard guard(lock_);
+            if (of(io::direction::read).closed)
+                return std::unexpected(make_error_code(errc::closed));
+            count = std::min({buffer.size(), size_, capacity_ - begin_, most_at_once});
+            if (count != 0) std::memcpy(buffer.data(), bytes_.get() + begin_, count);
+            begin_ = (begin_ + count) % capacity_;
+            size_ -= count;
+            if (count != 0) woken = claim(io::direction::write);
+            done = done || count != 0 || ended_ || of(io::direction::write).closed;
+        }
+        if (woken != nullptr) woken->wake();
+        if (done) return count;
+        if (const auto outcome = wait(io::direction::read); outcome != wait_outcome::event)
+            return std::unexpected(report_of(outcome).error());
+    }
+}
+
+io::result<std::size_t> byte_queue::write(std::span<const std::byte> bytes) {
+    if (this_fiber::stop_requested()) return stopped();
+    for (;;) {
+        std::size_t count = 0;
+        waiter* woken = nullptr;
+        {
+            const std::lock_guard guard(lock_);
+            if (of(io::direction::write).closed)
+                return std::unexpected(make_error_code(errc::closed));
+            if (ended_ || of(io::direction::read).closed)
+                return std::unexpected(std::make_error_code(std::errc::broken_pipe));
+            const std::size_t end = (begin_ + size_) % capacity_;
+            count = std::min({bytes.size(), capacity_ - size_, capacity_ - end, most_at_once});
+            if (count != 0) std::memcpy(bytes_.get() + end, bytes.data(), count);
+            size_ += count;
+            if (count != 0) woken = claim(io::direction::read);
+        }
+        if (woken != nullptr) woken->wake();
+        if (count != 0 || bytes.empty()) return count;
+        if (const auto outcome = wait(io::direction::write); outcome != wait_outcome::event)
+            return std::unexpected(report_of(outcome).error());
+    }
+}
+
+void byte_queue::end() noexcept {
+    waiter* woken = nullptr;
+    {
+        const std::lock_guard guard(lock_);
+        ended_ = true;
+        woken = claim(io::direction::read);
+    }
+    if (woken != nullptr) woken->wake();
+}
+
+void byte_queue::close(io::direction which) noexcept {
+    waiter* woken[2];
+    {
+        const std::lock_guard guard(lock_);
+        of(which).closed = true;
+        woken[0] = claim(io::direction::read);
+        woken[1] = claim(io::direction::write);
+    }
+    for (waiter* const one : woken)
+        if (one != nullptr) one->wake();
+}
+
+bool byte_queue::is_closed(io::direction which) noexcept {
+    const std::lock_guard guard(lock_);
+    return of(which).closed;
+}
+
+}  // namespace weft::inline v0::detail

@@ -1,0 +1,485 @@
+// descriptor_test.cpp - waiting for descriptors, on loops, pools and plain threads.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include <weft/weft.hpp>
+
+#include "io_support.hpp"
+#include "loops.hpp"
+#include "pools.hpp"
+#include "test_points.hpp"
+
+using namespace weft;
+using namespace std::chrono_literals;
+using weft_test::bytes;
+
+namespace {
+
+bool is_readable(int number) {
+    pollfd one{.fd = number, .events = POLLIN, .revents = 0};
+    return ::poll(&one, 1, 0) == 1;
+}
+
+std::byte buffer[64];  // of the tests on one thread
+
+}  // namespace
+
+WEFT_TEST("io: without I/O there are no descriptors") {
+    const std::size_t before = weft_test::open_descriptors();
+    pool p({.workers = 2});
+    fiber f(p, [] { sleep_for(1ms); });
+    f.join();
+    loop s;
+    go(s, [] { yield(); });
+    s.run();
+    CHECK(weft_test::open_descriptors() == before);
+}
+
+MATRIX_TEST("descriptor: a read waits until something is written") {
+    io::pipe ends = io::pipe::make().value();
+    std::string log;
+    spawn([&] {
+        const auto got = ends.reader.read_some(buffer);
+        log += got && *got == 3 ? "read" : "wrong";
+    });
+    spawn([&] {
+        log += "write ";
+        CHECK(ends.writer.write_all("abc"));
+    });
+    run();
+    CHECK(log == "write read");
+}
+
+MATRIX_TEST("descriptor: a loop with no outside wakes sleeps until its pipe is readable") {
+    io::pipe ends = io::pipe::make().value();
+    std::size_t read = 0;
+    spawn([&] { read = ends.reader.read_some(buffer).value(); });
+    run_until_blocked();
+    CHECK(read == 0);
+    std::thread writer([&] {
+        const char text[] = "hello";
+        CHECK(::write(ends.writer.native_handle(), text, 5) == 5);
+    });
+    run();
+    writer.join();
+    CHECK(read == 5);
+}
+
+LOOP_TEST("descriptor: who waits for what can be seen, and others are still found stuck") {
+    io::pipe ends = io::pipe::make().value();
+    event never;
+    cancel_scope* scope = nullptr;
+    spawn([&] {
+        CHECK(!ends.reader.read_some(buffer));
+        cancel_scope here;
+        scope = &here;
+        try {
+            never.wait();
+        } catch (const cancelled&) {}
+    });
+    run_until_blocked();
+    std::string all;
+    s.describe([&](std::string_view line) { all += line; });
+    CHECK(all.find("waits to read") != all.npos);
+    ends.reader.close();
+    const stuck_report stuck = s.run();
+    CHECK(stuck);
+    CHECK(stuck.text().find("waits for an event") != std::string::npos);
+    scope->cancel();
+    run();
+}
+
+MATRIX_TEST("descriptor: steps of a loop look for I/O without waiting") {
+    io::pipe ends = io::pipe::make().value();
+    bool read = false;
+    spawn([&] { read = ends.reader.read_some(buffer).has_value(); });
+    while (s.step()) {}
+    CHECK(!s.step());
+    CHECK(::write(ends.writer.native_handle(), "x", 1) == 1);
+    CHECK(s.step());
+    CHECK(read);
+}
+
+MATRIX_TEST("descriptor: a write waits while the pipe is full") {
+    io::pipe ends = io::pipe::make().value();
+    std::vector<std::byte> much(1 << 20);
+    for (std::size_t i = 0; i < much.size(); ++i) much[i] = weft_test::byte_at(i);
+    std::vector<std::byte> got(much.size());
+    spawn([&] { CHECK(ends.writer.write_all(much)); });
+    run_until_blocked();
+    CHECK(s.alive() == 1);
+    spawn([&] { CHECK(ends.reader.read_exactly(got)); });
+    run();
+    CHECK(got == much);
+}
+
+MATRIX_TEST("descriptor: a cancelled read has read nothing, and the bytes are still there") {
+    io::pipe ends = io::pipe::make().value();
+    std::error_code error;
+    std::size_t read = 0;
+    fiber f(s, options(), [&] { error = ends.reader.read_some(buffer).error(); });
+    run_until_blocked();
+    f.request_stop();
+    run();
+    CHECK(error == std::errc::operation_canceled);
+    CHECK(::write(ends.writer.native_handle(), "abcd", 4) == 4);
+    spawn([&] { read = ends.reader.read_some(buffer).value(); });
+    run();
+    CHECK(read == 4);
+}
+
+MATRIX_TEST("descriptor: who was asked to stop before reads nothing, though bytes are there") {
+    io::pipe ends = io::pipe::make().value();
+    CHECK(::write(ends.writer.native_handle(), "abcd", 4) == 4);
+    std::error_code error;
+    fiber f(s, options(), [&] { error = ends.reader.read_some(buffer).error(); });
+    f.request_stop();
+    run();
+    CHECK(error == std::errc::operation_canceled);
+    CHECK(is_readable(ends.reader.native_handle()));
+}
+
+MATRIX_TEST("descriptor: a deadline around it ends a read") {
+    io::pipe ends = io::pipe::make().value();
+    std::error_code error;
+    spawn(
+        [&] { error = with_timeout(5ms, [&] { return ends.reader.read_some(buffer); }).error(); });
+    run_until_blocked();
+    CHECK(!error);
+    advance(5ms);
+    CHECK(error == std::errc::timed_out);
+}
+
+MATRIX_TEST("descriptor: closing it from a third wakes reader and writer with errc::closed") {
+    auto [here, there] = io::unix_stream::pair().value();
+    std::error_code errors[2];
+    std::vector<std::byte> much(1 << 20);
+    spawn([&, stream = &here] { errors[0] = stream->read_some(buffer).error(); });
+    spawn([&, stream = &here] { errors[1] = stream->write_all(much).error(); });
+    run_until_blocked();
+    spawn([stream = &here] { stream->close(); });
+    run();
+    CHECK(errors[0] == errc::closed);
+    CHECK(errors[1] == errc::closed);
+    CHECK(here.native_handle() == -1);
+    CHECK(!here);
+    spawn([&, stream = &here] { errors[0] = stream->read_some(buffer).error(); });
+    run();
+    CHECK(errors[0] == errc::closed);
+}
+
+MATRIX_TEST("descriptor: its number is not given back before the last has left") {
+    auto [here, there] = io::unix_stream::pair().value();
+    const int number = here.native_handle();
+    spawn([stream = &here] { CHECK(!stream->read_some(buffer)); });
+    run_until_blocked();
+    here.close();
+    const int meanwhile = ::fcntl(number, F_GETFD);
+    CHECK(meanwhile >= 0);
+    run();
+    const int after = ::fcntl(number, F_GETFD);
+    CHECK(after < 0);
+}
+
+MATRIX_TEST("descriptor: an end that is destroyed while somebody reads tells him first") {
+    auto ends = std::make_unique<io::pipe>(io::pipe::make().value());
+    std::error_code error;
+    spawn([&, reader = &ends->reader] { error = reader->read_some(buffer).error(); });
+    run_until_blocked();
+    ends.reset();
+    run();
+    CHECK(error == errc::closed);
+}
+
+WEFT_TEST("descriptor: a reused number never wakes the one who waited for the old") {
+    const weft_test::no_descriptor_left left;
+    loop s({.external_wakes = false});
+    auto first = std::make_unique<io::pipe>(io::pipe::make().value());
+    io::pipe second = io::pipe::make().value();
+    std::optional<io::pipe> third;
+    int third_read = 0;
+    // Both become readable; whoever is told first closes the other, and opens one that gets its
+    // number, before the report of it is looked at.
+    const auto body = [&](io::pipe_reader& mine, io::pipe_reader& other) {
+        if (!mine.read_some(buffer)) return;
+        const int number = other.native_handle();
+        other.close();
+        yield();  // the other leaves, and the number is free
+        third = io::pipe::make().value();
+        CHECK(third->reader.native_handle() == number);
+        go(s, [&] { third_read = third->reader.read_some(buffer) ? 1 : 2; });
+    };
+    go(s, [&] { body(first->reader, second.reader); });
+    go(s, [&] { body(second.reader, first->reader); });
+    s.run_until_blocked();
+    CHECK(::write(first->writer.native_handle(), "x", 1) == 1);
+    CHECK(::write(second.writer.native_handle(), "x", 1) == 1);
+    s.run_until_blocked();
+    CHECK(third_read == 0);
+    CHECK(::write(third->writer.native_handle(), "x", 1) == 1);
+    CHECK(!s.run());
+    CHECK(third_read == 1);
+}
+
+LOOP_TEST("descriptor: a copy elsewhere leaves no ghost behind") {
+    io::pipe ends = io::pipe::make().value();
+    const int copy = ::dup(ends.reader.native_handle());
+    spawn([&] { CHECK(!ends.reader.read_some(buffer)); });
+    run_until_blocked();
+    ends.reader.close();
+    run();
+    io::pipe other = io::pipe::make().value();
+    bool read = false;
+    spawn([&] { read = other.reader.read_some(buffer).has_value(); });
+    run_until_blocked();
+    CHECK(::write(ends.writer.native_handle(), "x", 1) == 1);  // readable through the copy
+    run_until_blocked();
+    CHECK(!read);
+    other.writer.close();
+    run();
+    ::close(copy);
+}
+
+LOOP_TEST("descriptor: a second reader that has to wait aborts") {
+    io::pipe ends = io::pipe::make().value();
+    EXPECT_DEATH(
+        {
+            spawn([&] { static_cast<void>(ends.reader.read_some(buffer)); });
+            spawn([&] { static_cast<void>(ends.reader.read_some(buffer)); });
+            s.run();
+        },
+        "a second fiber waits to read");
+}
+
+LOOP_TEST("descriptor: moving to another executor with somebody waiting aborts") {
+    io::pipe ends = io::pipe::make().value();
+    EXPECT_DEATH(
+        {
+            spawn([&] { static_cast<void>(ends.reader.read_some(buffer)); });
+            run_until_blocked();
+            loop other;
+            go(other, [&] { static_cast<void>(ends.reader.read_some(buffer)); });
+            other.run();
+        },
+        "used on another executor while somebody waits");
+}
+
+MATRIX_TEST("descriptor: its first wait on another executor moves it there") {
+    io::pipe ends = io::pipe::make().value();
+    int reads = 0;
+    for (int i = 0; i < 3; ++i) {
+        loop other;
+        go(other, options(), [&] { reads += ends.reader.read_some(buffer) ? 1 : 0; });
+        other.run_until_blocked();
+        CHECK(::write(ends.writer.native_handle(), "x", 1) == 1);
+        other.run();
+        spawn([&] { reads += ends.reader.read_some(buffer) ? 1 : 0; });
+        run_until_blocked();
+        CHECK(::write(ends.writer.native_handle(), "x", 1) == 1);
+        run();
+    }
+    CHECK(reads == 6);
+}
+
+MATRIX_TEST("wait_readable: a number of somebody else's, again and again while it is readable") {
+    int ends[2];
+    REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);
+    int times = 0;
+    spawn([&] {
+        for (; times < 3; ++times) CHECK(io::wait_readable(ends[0]));
+        CHECK(io::wait_writable(ends[1]));
+    });
+    run_until_blocked();
+    CHECK(times == 0);
+    CHECK(::write(ends[1], "x", 1) == 1);
+    run();
+    CHECK(times == 3);
+    ::close(ends[0]);
+    ::close(ends[1]);
+    spawn([&] { CHECK(io::wait_readable(ends[0]).error() == std::errc::bad_file_descriptor); });
+    run();
+}
+
+MATRIX_TEST("wait_readable: says timed_out after its deadline") {
+    io::pipe ends = io::pipe::make().value();
+    std::error_code error;
+    spawn(
+        [&] { error = io::wait_readable(ends.reader.native_handle(), clock.now() + 3ms).error(); });
+    run_until_blocked();
+    advance(3ms);
+    CHECK(error == std::errc::timed_out);
+}
+
+WEFT_TEST("descriptor: a plain thread waits, too, and is woken by close") {
+    io::pipe ends = io::pipe::make().value();
+    std::error_code error;
+    std::atomic<int> reads = 0;
+    std::thread reader([&] {
+        std::byte mine[8];
+        for (;;) {
+            const auto got = ends.reader.read_some(mine);
+            if (!got) {
+                error = got.error();
+                return;
+            }
+            ++reads;
+            reads.notify_all();
+        }
+    });
+    CHECK(ends.writer.write_all("x"));
+    reads.wait(0);
+    ends.reader.close();
+    reader.join();
+    CHECK(error == errc::closed);
+}
+
+WEFT_TEST("descriptor: SIGPIPE kills nobody, and stays pending for whom it was") {
+    io::pipe ends = io::pipe::make().value();
+    ends.reader.close();
+    CHECK(ends.writer.write_all("x").error() == std::errc::broken_pipe);
+    auto [here, there] = io::unix_stream::pair().value();
+    there.close();
+    CHECK(here.write_all("x").error() == std::errc::broken_pipe);
+}
+
+WEFT_TEST("descriptor: what is wrong with a number has a name") {
+    CHECK(io::descriptor::borrow(-1).error() == std::errc::bad_file_descriptor);
+    CHECK(io::descriptor::adopt(-1).error() == std::errc::bad_file_descriptor);
+    io::descriptor none;
+    CHECK(none.wait_readable().error() == std::errc::bad_file_descriptor);
+    CHECK(none.read_some(buffer).error() == std::errc::bad_file_descriptor);
+    CHECK(none.release() == -1);
+    none.close();
+}
+
+WEFT_TEST("descriptor: release gives the number back, open") {
+    io::pipe ends = io::pipe::make().value();
+    const int number = ends.reader.get_descriptor().release();
+    CHECK(number >= 0);
+    CHECK(!ends.reader);
+    CHECK(::fcntl(number, F_GETFD) >= 0);
+    ::close(number);
+}
+
+POOL_TEST("descriptor: bytes go from fiber to fiber") {
+    io::pipe ends = io::pipe::make().value();
+    std::vector<std::byte> much(1 << 20);
+    for (std::size_t i = 0; i < much.size(); ++i) much[i] = weft_test::byte_at(i);
+    std::vector<std::byte> got(much.size());
+    spawn([&] { CHECK(ends.writer.write_all(much)); });
+    spawn([&] { CHECK(ends.reader.read_exactly(got)); });
+    p.drain();
+    CHECK(got == much);
+}
+
+POOL_TEST("descriptor: an idle pool with I/O is woken by a post from outside") {
+    io::pipe ends = io::pipe::make().value();
+    std::vector<std::byte> read(8);
+    spawn([&] { static_cast<void>(ends.reader.read_some(read)); });
+    for (int i = 0; i < 100; ++i) {
+        fiber f(p, options(), [] { yield(); });
+        f.join();
+    }
+    ends.reader.close();
+    p.drain();
+}
+
+POOL_TEST("descriptor: a pool that ends cancels who reads") {
+    auto ends = std::make_shared<io::pipe>(io::pipe::make().value());
+    spawn([ends] {
+        auto read = std::make_unique<std::byte[]>(8);
+        CHECK(ends->reader.read_some(std::span(read.get(), 8)).error() ==
+              std::errc::operation_canceled);
+    });
+    CHECK(!p.shutdown(10s));
+}
+
+WEFT_TEST("descriptor: fibers that only yield do not keep a pool from its I/O") {
+    for (unsigned workers : {1U, 2U}) {
+        pool p({.workers = workers});
+        io::pipe ends = io::pipe::make().value();
+        std::atomic<bool> stop = false;
+        for (int i = 0; i < 8; ++i)
+            go(p, [&] {
+                while (!stop) yield();
+            });
+        fiber reader(p, [&] {
+            for (int i = 0; i < 20; ++i) CHECK(ends.reader.read_some(buffer));
+            stop = true;
+        });
+        for (int i = 0; i < 20; ++i) CHECK(ends.writer.write_all("x"));
+        ends.writer.close();
+        reader.join();
+    }
+}
+
+WEFT_TEST("descriptor: one fiber that only yields does not keep a loop from its I/O") {
+    loop s;
+    io::pipe ends = io::pipe::make().value();
+    bool stop = false;
+    go(s, [&] {
+        CHECK(ends.reader.read_some(buffer));
+        stop = true;
+    });
+    go(s, [&] {
+        yield();
+        CHECK(::write(ends.writer.native_handle(), "x", 1) == 1);
+        while (!stop) yield();
+    });
+    s.run();
+}
+
+WEFT_TEST("loop: its descriptor is readable when I/O has come, whichever was first") {
+    for (const bool descriptor_first : {false, true}) {
+        loop s;
+        io::pipe ends = io::pipe::make().value();
+        int reads = 0;
+        int watched = descriptor_first ? s.descriptor() : -1;
+        go(s, [&] {
+            while (ends.reader.read_some(buffer).value_or(0) != 0) ++reads;
+        });
+        s.poll();
+        if (!descriptor_first) watched = s.descriptor();
+        s.poll();
+        CHECK(!is_readable(watched));
+        for (int i = 1; i <= 3; ++i) {
+            CHECK(::write(ends.writer.native_handle(), "x", 1) == 1);
+            CHECK(is_readable(watched));
+            CHECK(s.poll());
+            CHECK(reads == i);
+            CHECK(!is_readable(watched));
+        }
+        CHECK(s.descriptor() == watched);
+        ends.writer.close();
+        CHECK(is_readable(watched));
+        s.run();
+    }
+}
+
+WEFT_TEST("loop: run inside a fiber of a pool, it waits for its I/O as that fiber") {
+    pool p({.workers = 1});
+    io::pipe ends = io::pipe::make().value();
+    io::pipe back = io::pipe::make().value();
+    fiber outer(p, [&] {
+        loop inner;
+        go(inner, [&] {
+            CHECK(ends.reader.read_some(buffer));
+            CHECK(back.writer.write_all("y"));
+        });
+        inner.run();
+    });
+    fiber beside(p, [&] {
+        yield();
+        CHECK(ends.writer.write_all("x"));
+        std::byte mine[1];
+        CHECK(back.reader.read_some(mine));
+    });
+    outer.join();
+    beside.join();
+}

@@ -1,0 +1,158 @@
+// reactor.cpp - attaching a reactor to a worker, and what it does with a report.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "io/reactor.hpp"
+
+#include <cstdlib>
+#include <mutex>
+#include <optional>
+#include <string_view>
+
+#include <weft/fiber/this_fiber.hpp>
+
+#include "base/thread_block.hpp"
+#include "io/watched.hpp"
+
+namespace weft::inline v0 {
+
+namespace detail {
+
+void reactor::tell(std::uint64_t key, bool readable, bool writable) noexcept {
+    watch& told = watches.at(static_cast<std::uint32_t>(key));
+    waiter* woken[2] = {};
+    {
+        const std::lock_guard guard(told.lock);
+        if (told.key() != key) return;  // its descriptor was closed, and another has its place
+        const bool is[2] = {readable, writable};
+        for (std::size_t i = 0; i < 2; ++i) {
+            if (!is[i]) continue;
+            watch::side& side = told.sides[i];
+            if (side.waiting != nullptr) {
+                count(-1);
+                waiter* const one = std::exchange(side.waiting, nullptr);
+                if (one->claim()) {
+                    woken[i] = one;
+                    continue;
+                }
+            }
+            side.ready = true;
+        }
+    }
+    for (waiter* const one : woken)
+        if (one != nullptr) one->wake();
+}
+
+namespace {
+
+// What a worker with I/O sleeps in.
+class reactor_driver final : public driver {
+public:
+    explicit reactor_driver(std::shared_ptr<reactor> core) noexcept : core_(std::move(core)) {}
+    ~reactor_driver() override { core_->retire(); }
+
+    void wait(std::chrono::nanoseconds limit) noexcept override {
+        const bool sleeps = core_->fall_asleep();
+        if (this_fiber::get_id())
+            wait_in_fiber(sleeps ? limit : std::chrono::nanoseconds::zero());
+        else
+            core_->poll(sleeps ? limit : std::chrono::nanoseconds::zero());
+        core_->wake_up();
+    }
+    void wake() noexcept override { core_->wake(); }
+    void poll() noexcept override {
+        core_->poll(std::chrono::nanoseconds::zero());
+        core_->deliver();
+    }
+    [[nodiscard]] bool is_awaited() const noexcept override { return core_->is_awaited(); }
+    [[nodiscard]] int descriptor() const noexcept override { return core_->descriptor(); }
+
+    [[nodiscard]] const std::shared_ptr<reactor>& core() const noexcept { return core_; }
+
+private:
+    // A loop that a fiber of another executor runs: that fiber waits, by its own reactor, until
+    // this one has something. Without memory for that, the thread waits.
+    void wait_in_fiber(std::chrono::nanoseconds limit) noexcept {
+        static constexpr wait_reason reason{"runs a loop that is idle", false};
+        if (limit.count() == 0) return;
+        time_point deadline = no_deadline;
+        if (limit != std::chrono::nanoseconds::max())
+            deadline = deadline_after(this_fiber::executor().clock().now(), limit);
+        try {
+            if (!own_) own_.emplace(core_->descriptor(), false);
+            if (own_->wait_until_ready(io::direction::read, deadline, reason)) return;
+        } catch (const std::exception&) {}
+        core_->poll(limit);
+    }
+
+    std::shared_ptr<reactor> core_;
+    std::optional<watched> own_;
+};
+
+io::reactor_kind wanted_by_environment() noexcept {
+    const char* const set = std::getenv("WEFT_REACTOR");
+    if (set == nullptr) return io::reactor_kind::automatic;
+    if (std::string_view(set) == "epoll") return io::reactor_kind::epoll;
+    if (std::string_view(set) == "io_uring") return io::reactor_kind::io_uring;
+    return io::reactor_kind::automatic;
+}
+
+// What was asked for, if it is to be had; else epoll.
+std::shared_ptr<reactor> make_reactor(const worker& owner) {
+    auto wanted =
+        static_cast<io::reactor_kind>(owner.home.reactor_choice_.load(std::memory_order_relaxed));
+    if (wanted == io::reactor_kind::automatic) wanted = wanted_by_environment();
+    if (wanted == io::reactor_kind::io_uring)
+        if (auto made = make_io_uring_reactor(owner)) return made;
+    return make_epoll_reactor(owner);
+}
+
+// A guest, of a user's executor, has none of its own: the one around it looks.
+worker* worker_with_reactor() noexcept {
+    worker* found = this_thread_block().runs_for;
+    while (found != nullptr && found->attachment == nullptr) found = found->outer;
+    return found;
+}
+
+}  // namespace
+
+const std::shared_ptr<reactor>* reactor_here() {
+    worker* const here = worker_with_reactor();
+    if (here == nullptr) return nullptr;
+    if (here->reactor == nullptr &&
+        !here->home.attach(std::make_unique<reactor_driver>(make_reactor(*here))))
+        return nullptr;
+    return &static_cast<reactor_driver&>(*here->reactor).core();
+}
+
+}  // namespace detail
+
+namespace io {
+
+void choose_reactor(executor& where, reactor_kind wanted) noexcept {
+    where.reactor_choice_.store(static_cast<unsigned char>(wanted), std::memory_order_relaxed);
+}
+
+reactor_kind reactor_in_use() noexcept {
+    const detail::worker* const here = detail::worker_with_reactor();
+    if (here == nullptr || here->reactor == nullptr) return reactor_kind::automatic;
+    return static_cast<const detail::reactor_driver&>(*here->reactor).core()->kind;
+}
+
+bool is_available(reactor_kind kind) noexcept {
+    return kind != reactor_kind::io_uring || detail::io_uring_works();
+}
+
+std::string_view to_string(reactor_kind kind) noexcept {
+    switch (kind) {
+        case reactor_kind::automatic:
+            return "automatic";
+        case reactor_kind::epoll:
+            return "epoll";
+        case reactor_kind::io_uring:
+            return "io_uring";
+    }
+    return "";
+}
+
+}  // namespace io
+}  // namespace weft::inline v0

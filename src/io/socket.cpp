@@ -1,0 +1,201 @@
+// socket.cpp - what sockets have in common: options, addresses, reading and writing, accepting.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <weft/io/socket.hpp>
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+
+#include <weft/fiber/this_fiber.hpp>
+
+#include "io/buffers.hpp"
+#include "io/make_socket.hpp"
+#include "io/system_call.hpp"
+
+namespace weft::inline v0::io {
+
+using detail::system_call;
+using detail::system_error_of;
+
+namespace {
+
+// A call that never says "not now"; const, for asking changes nothing.
+template <class Call>
+result<std::size_t> ask(const descriptor& asked, Call call) {
+    return const_cast<descriptor&>(asked).perform(direction::read, [&](int number) noexcept {
+        return system_call([&] { return call(number); });
+    });
+}
+
+template <class Call>
+result<address> address_by(const descriptor& asked, Call call) {
+    sockaddr_storage where{};
+    socklen_t size = sizeof where;
+    const auto done = ask(asked, [&](int number) {
+        return call(number, reinterpret_cast<sockaddr*>(&where), &size);
+    });
+    if (!done) return std::unexpected(done.error());
+    return address::from_system(&where, size);
+}
+
+result<void> without_value(const result<std::size_t>& done) {
+    if (!done) return std::unexpected(done.error());
+    return {};
+}
+
+int limited(std::size_t bytes) noexcept {
+    return static_cast<int>(std::min<std::size_t>(bytes, 0x3fff'ffff));
+}
+
+}  // namespace
+
+result<address> socket_base::local_address() const {
+    return address_by(descriptor_, ::getsockname);
+}
+
+result<address> socket_base::peer_address() const { return address_by(descriptor_, ::getpeername); }
+
+result<void> socket_base::set_option(int level, int name, int value) {
+    return without_value(ask(descriptor_, [&](int number) {
+        return ::setsockopt(number, level, name, &value, sizeof value);
+    }));
+}
+
+result<int> socket_base::option(int level, int name) const {
+    int value = 0;
+    socklen_t size = sizeof value;
+    const auto done = ask(
+        descriptor_, [&](int number) { return ::getsockopt(number, level, name, &value, &size); });
+    if (!done) return std::unexpected(done.error());
+    return value;
+}
+
+result<void> socket_base::set_receive_buffer(std::size_t bytes) {
+    return set_option(SOL_SOCKET, SO_RCVBUF, limited(bytes));
+}
+
+result<void> socket_base::set_send_buffer(std::size_t bytes) {
+    return set_option(SOL_SOCKET, SO_SNDBUF, limited(bytes));
+}
+
+// --- streams
+
+result<std::size_t> stream_socket::read_some(std::span<std::byte> buffer) {
+    return descriptor_.perform(direction::read, [=](int number) noexcept {
+        return system_call([=] { return ::recv(number, buffer.data(), buffer.size(), 0); });
+    });
+}
+
+result<std::size_t> stream_socket::read_some(std::span<const std::span<std::byte>> buffers) {
+    return descriptor_.read_some(buffers);
+}
+
+result<std::size_t> stream_socket::write_some(std::span<const std::byte> bytes) {
+    return descriptor_.perform(direction::write, [=](int number) noexcept {
+        return system_call(
+            [=] { return ::send(number, bytes.data(), bytes.size(), MSG_NOSIGNAL); });
+    });
+}
+
+result<std::size_t> stream_socket::write_some(std::span<const std::span<const std::byte>> buffers) {
+    detail::io_vector vector(buffers);
+    msghdr message{};
+    message.msg_iov = vector.data();
+    message.msg_iovlen = static_cast<std::size_t>(vector.count());
+    return descriptor_.perform(direction::write, [&](int number) noexcept {
+        return system_call([&] { return ::sendmsg(number, &message, MSG_NOSIGNAL); });
+    });
+}
+
+result<void> stream_socket::shutdown_write() {
+    return without_value(ask(descriptor_, [](int number) { return ::shutdown(number, SHUT_WR); }));
+}
+
+result<void> stream_socket::shutdown_read() {
+    return without_value(ask(descriptor_, [](int number) { return ::shutdown(number, SHUT_RD); }));
+}
+
+// --- listeners
+
+result<descriptor> listener_socket::bind_and_listen(const address& where,
+                                                    const listen_options& options) noexcept {
+    result<descriptor> made = detail::make_socket(where, SOCK_STREAM);
+    if (!made) return made;
+    const int number = made->native_handle();
+    const auto set = [number](int level, int name) {
+        const int one = 1;
+        return system_call([&] { return ::setsockopt(number, level, name, &one, sizeof one); });
+    };
+    const bool is_local = where.family() == address_family::local;
+    long done = 0;
+    if (options.reuse_address && !is_local) done = set(SOL_SOCKET, SO_REUSEADDR);
+    if (done >= 0 && options.reuse_port) done = set(SOL_SOCKET, SO_REUSEPORT);
+    if (done >= 0 && options.ipv6_only && where.family() == address_family::ipv6)
+        done = set(IPPROTO_IPV6, IPV6_V6ONLY);
+    const auto* const name = static_cast<const sockaddr*>(where.data());
+    const auto size = static_cast<socklen_t>(where.size());
+    if (done >= 0) done = system_call([&] { return ::bind(number, name, size); });
+    if (done >= 0) done = system_call([&] { return ::listen(number, options.backlog); });
+    if (done < 0) return system_error_of(done);
+    return made;
+}
+
+namespace {
+
+// What accept(2) says about one connection that ended meanwhile; the next may be well.
+bool ended_meanwhile(int error) noexcept {
+    switch (error) {
+        case ECONNABORTED:
+        case EPROTO:
+        case ENOPROTOOPT:
+        case ENETDOWN:
+        case ENETUNREACH:
+        case EHOSTDOWN:
+        case EHOSTUNREACH:
+        case ENONET:
+            return true;
+        default:
+            return false;
+    }
+}
+
+// What will pass when others give something back.
+bool is_shortage(int error) noexcept {
+    return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+}
+
+}  // namespace
+
+result<descriptor> listener_socket::accept_descriptor(address* from) {
+    auto pause = pause_;
+    for (;;) {
+        sockaddr_storage who{};
+        socklen_t size = sizeof who;
+        const auto taken = descriptor_.perform(direction::read, [&](int number) noexcept {
+            size = sizeof who;
+            return system_call([&] {
+                return ::accept4(number, reinterpret_cast<sockaddr*>(&who), &size,
+                                 SOCK_NONBLOCK | SOCK_CLOEXEC);
+            });
+        });
+        if (taken) {
+            if (from != nullptr) *from = address::from_system(&who, size).value_or(address());
+            return descriptor::adopt_prepared(static_cast<int>(*taken));
+        }
+        const std::error_code error = taken.error();
+        if (error.category() != std::system_category()) return std::unexpected(error);
+        if (ended_meanwhile(error.value())) {
+            ++aborted_;
+        } else if (is_shortage(error.value())) {
+            ++pauses_;
+            if (const auto slept = sleep_for(pause); !slept) return std::unexpected(slept.error());
+            pause = std::min(2 * pause, 100 * pause_);
+        } else {
+            return std::unexpected(error);
+        }
+    }
+}
+
+}  // namespace weft::inline v0::io

@@ -1,0 +1,106 @@
+// watch.hpp - where fibers wait for one descriptor, and where its reactor tells them.
+//
+// A descriptor is registered with a reactor once, edge-triggered, for both directions. Per
+// direction there is {nothing, ready, somebody who waits}:
+//
+//   whoever wants to read                            the reactor
+//   calls read(2): "not now"                         an edge: the descriptor has become readable
+//   lock; ready? take that, unlock, read again       lock; is it the generation that was
+//   registered?
+//         else be the one who waits, unlock                somebody waits, and can be claimed?
+//   later: woken, reads again                              then he is woken, after the unlock;
+//                                                          else: ready
+//
+// Edges that come before the call fails are seen by the call itself; later ones find `ready` unset
+// and set it, or find the waiter: none is lost. An edge that was seen by both costs one call that
+// fails. One who was cancelled or is late has been claimed already: then the edge is kept as ready,
+// and he takes himself out, under the lock, when he runs.
+//
+// The kernel reports {index, generation}. A watch is given back and used again for another
+// descriptor, but its memory stays as long as the reactor; the generation grows each time, so what
+// was reported for the old one, and is still in somebody's hands, meets another number.
+//
+// The lock is held for a few instructions, never over a call, a wake or a wait.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstdint>
+#include <memory>
+
+#include <weft/fiber/waiter.hpp>
+#include <weft/io/descriptor.hpp>
+
+#include "base/spin_lock.hpp"
+
+namespace weft::inline v0::detail {
+
+class reactor;
+
+struct alignas(64) watch {
+    struct side {
+        waiter* waiting = nullptr;
+        bool ready = false;
+    };
+
+    [[nodiscard]] side& of(io::direction which) noexcept {
+        return sides[std::to_underlying(which)];
+    }
+    /// What the kernel reports.
+    [[nodiscard]] std::uint64_t key() const noexcept {
+        return std::uint64_t{generation} << 32 | index;
+    }
+
+    reactor* home = nullptr;
+    std::uint32_t index = 0;
+    spin_lock lock;
+    // Guarded by the lock.
+    std::uint32_t generation = 0;
+    std::array<side, 2> sides;
+    // Guarded by the table's lock.
+    watch* next_free = nullptr;
+};
+
+/// All watches of a reactor, by number. Thread-safe.
+class watch_table {
+public:
+    explicit watch_table(reactor& home) noexcept : home_(home) {}
+    watch_table(const watch_table&) = delete;
+    watch_table& operator=(const watch_table&) = delete;
+    ~watch_table();
+
+    /// Fails: std::bad_alloc.
+    [[nodiscard]] watch& take();
+    /// Nobody waits there.
+    void give_back(watch& used) noexcept;
+    /// One that take() has given at some time.
+    [[nodiscard]] watch& at(std::uint32_t index) noexcept {
+        const auto [chunk, place] = where(index);
+        return chunks_[chunk].load(std::memory_order_acquire)[place];
+    }
+
+private:
+    struct place {
+        std::size_t chunk;
+        std::size_t within;
+    };
+    // Chunk k has 64 << k places.
+    static constexpr std::size_t first_chunk = 64;
+    [[nodiscard]] static place where(std::uint32_t index) noexcept {
+        const std::size_t shifted = index + first_chunk;
+        const auto chunk = static_cast<std::size_t>(std::bit_width(shifted)) - 7;
+        return {chunk, shifted - (first_chunk << chunk)};
+    }
+
+    reactor& home_;
+    std::array<std::atomic<watch*>, 26> chunks_{};  // written under the lock, pairs with at()
+    spin_lock lock_;
+    // Guarded by the lock.
+    watch* free_ = nullptr;
+    std::uint32_t made_ = 0;
+};
+
+}  // namespace weft::inline v0::detail

@@ -1,0 +1,280 @@
+// watched.cpp - see watched.hpp: entering, waiting, closing.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "io/watched.hpp"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <mutex>
+#include <new>
+
+#include <weft/base/assert.hpp>
+#include <weft/base/test_point.hpp>
+#include <weft/fiber/cancel.hpp>
+#include <weft/fiber/this_fiber.hpp>
+#include <weft/sync/detail/deadline.hpp>
+
+#include "io/system_call.hpp"
+
+namespace weft::inline v0::detail {
+
+namespace {
+
+constexpr wait_reason reasons[] = {{"waits to read"}, {"waits to write"}};
+
+std::unexpected<std::error_code> closed_error() noexcept {
+    return std::unexpected(make_error_code(errc::closed));
+}
+
+timespec* time_left(time_point deadline, timespec& left) noexcept {
+    using namespace std::chrono;
+    if (deadline == no_deadline) return nullptr;
+    const nanoseconds rest = std::max<nanoseconds>(deadline - steady_clock_source().now(), {});
+    left = {.tv_sec = std::min<time_t>(duration_cast<seconds>(rest).count(), 1'000'000),
+            .tv_nsec = (rest % seconds(1)).count()};
+    return &left;
+}
+
+}  // namespace
+
+// Inside while it lives, unless it was closed already.
+class watched::visit {
+public:
+    explicit visit(watched& host) noexcept
+        : host_(host),
+          open_((host.word_.fetch_add(user, std::memory_order_seq_cst) & closed) == 0) {}
+    visit(const visit&) = delete;
+    visit& operator=(const visit&) = delete;
+    ~visit() { host_.leave(); }
+    [[nodiscard]] explicit operator bool() const noexcept { return open_; }
+
+private:
+    watched& host_;
+    const bool open_;
+};
+
+// --- the end
+
+void watched::leave() noexcept {
+    std::uint32_t before = word_.load(std::memory_order_relaxed);
+    std::uint32_t after = 0;
+    bool last = false;
+    do {
+        last = before / user == 1 && (before & finishing) == 0;
+        after = last ? (before - user) | finishing : before - user;
+    } while (!word_.compare_exchange_weak(before, after, std::memory_order_acq_rel,
+                                          std::memory_order_relaxed));
+    if (last) {
+        forget();
+        if (owned_) ::close(number_);
+        WEFT_TEST_POINT("watched: given back, not finished");
+        after = word_.fetch_or(finished, std::memory_order_acq_rel) | finished;
+    }
+    if (after == gone) delete this;
+}
+
+void watched::close() noexcept {
+    if ((word_.fetch_or(closed, std::memory_order_seq_cst) & closed) != 0) return;
+    WEFT_TEST_POINT("watched: closed, nobody woken");
+    wake_all();
+    leave();
+}
+
+void watched::drop() noexcept {
+    close();
+    if ((word_.fetch_or(dropped, std::memory_order_acq_rel) | dropped) == gone) delete this;
+}
+
+int watched::release() noexcept {
+    if (is_closed()) return -1;
+    owned_ = false;
+    close();
+    return number_;
+}
+
+void watched::wake_all() noexcept {
+    waiter* woken[2] = {};
+    if (watch* const mine = watch_.load(std::memory_order_seq_cst)) {
+        const std::lock_guard guard(mine->lock);
+        for (std::size_t i = 0; i < 2; ++i) {
+            watch::side& side = mine->sides[i];
+            if (side.waiting == nullptr) continue;
+            mine->home->count(-1);
+            waiter* const one = std::exchange(side.waiting, nullptr);
+            if (one->claim()) woken[i] = one;
+        }
+    }
+    for (waiter* const one : woken)
+        if (one != nullptr) one->wake();
+    const std::lock_guard guard(settling_);
+    const std::uint64_t one = 1;
+    for (const int each : thread_wakes_)
+        if (each >= 0) static_cast<void>(!::write(each, &one, sizeof one));
+}
+
+// With nobody inside, or under the lock and with nobody waiting.
+void watched::forget() noexcept {
+    watch* const mine = watch_.exchange(nullptr, std::memory_order_seq_cst);
+    if (mine == nullptr) return;
+    home_->cancel(number_, mine->key());
+    home_->watches.give_back(*mine);
+    home_.reset();
+}
+
+// --- waiting
+
+// Where it is registered, for whoever runs here: now, if this is its first wait on this executor.
+io::result<watch*> watched::settle() {
+    const std::shared_ptr<reactor>* const here = reactor_here();
+    if (here == nullptr)
+        return std::unexpected(std::make_error_code(std::errc::operation_not_supported));
+    const std::lock_guard guard(settling_);
+    watch* mine = watch_.load(std::memory_order_relaxed);
+    if (mine != nullptr && home_->serves((*here)->where())) return mine;
+    if (mine != nullptr) {
+        {
+            const std::lock_guard also(mine->lock);
+            for (const watch::side& one : mine->sides)
+                WEFT_ASSERT(one.waiting == nullptr,
+                            "descriptor: used on another executor while somebody waits on it");
+        }
+        forget();
+    }
+    watch& fresh = (*here)->watches.take();
+    if (const std::error_code refused = (*here)->submit(number_, fresh.key())) {
+        (*here)->watches.give_back(fresh);
+        return std::unexpected(refused);
+    }
+    home_ = *here;
+    watch_.store(&fresh, std::memory_order_seq_cst);
+    return &fresh;
+}
+
+io::result<wait_outcome> watched::wait_for_edge(io::direction which, time_point deadline,
+                                                const wait_reason& reason) {
+    if (!this_fiber::get_id()) return wait_in_thread(which, deadline);
+    io::result<watch*> found = nullptr;
+    try {
+        found = settle();
+    } catch (const std::bad_alloc&) {
+        return std::unexpected(std::make_error_code(std::errc::not_enough_memory));
+    } catch (const std::system_error& refused) { return std::unexpected(refused.code()); }
+    if (!found) return std::unexpected(found.error());
+    watch* const mine = *found;
+    return weft::wait(
+        reason, deadline,
+        [this, mine, which](waiter& me) noexcept {
+            const std::lock_guard guard(mine->lock);
+            if (is_closed()) return false;
+            watch::side& side = mine->of(which);
+            if (std::exchange(side.ready, false)) return false;
+            if (side.waiting != nullptr)
+                fail(which == io::direction::read
+                         ? "descriptor: a second fiber waits to read while one does already"
+                         : "descriptor: a second fiber waits to write while one does already");
+            side.waiting = &me;
+            mine->home->count(1);
+            return true;
+        },
+        [mine, which](waiter& me) noexcept {
+            const std::lock_guard guard(mine->lock);
+            watch::side& side = mine->of(which);
+            if (side.waiting != &me) return;
+            side.waiting = nullptr;
+            mine->home->count(-1);
+        });
+}
+
+// A plain thread has no reactor: it sleeps in poll(2), and has a descriptor that close() writes to.
+io::result<wait_outcome> watched::wait_in_thread(io::direction which, time_point deadline) {
+    const int wakes = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (wakes < 0) return system_error_of(-errno);
+    int& place = thread_wakes_[std::to_underlying(which)];
+    {
+        const std::lock_guard guard(settling_);
+        WEFT_ASSERT(place < 0, "descriptor: a second thread waits while one does already");
+        place = wakes;
+    }
+    pollfd both[] = {{.fd = number_,
+                      .events = static_cast<short>(which == io::direction::read ? POLLIN : POLLOUT),
+                      .revents = 0},
+                     {.fd = wakes, .events = POLLIN, .revents = 0}};
+    long count = 0;
+    timespec left{};
+    if (!is_closed()) do
+            count =
+                system_call([&] { return ::ppoll(both, 2, time_left(deadline, left), nullptr); });
+        while (count == -EINTR);
+    {
+        const std::lock_guard guard(settling_);
+        place = -1;
+    }
+    ::close(wakes);
+    if (count < 0) return system_error_of(count);
+    return count == 0 && !is_closed() ? wait_outcome::timed_out : wait_outcome::event;
+}
+
+io::result<bool> watched::is_ready(io::direction which) const noexcept {
+    pollfd one{
+        .fd = number_,
+        .events = static_cast<short>(which == io::direction::read ? POLLIN | POLLRDHUP : POLLOUT),
+        .revents = 0};
+    const long count = system_call_again([&] { return ::poll(&one, 1, 0); });
+    if (count < 0) return system_error_of(count);
+    if ((one.revents & POLLNVAL) != 0)
+        return std::unexpected(std::make_error_code(std::errc::bad_file_descriptor));
+    return count != 0;
+}
+
+// --- calls
+
+io::result<std::size_t> watched::perform(io::direction which, attempt tried) {
+    const visit inside(*this);
+    if (!inside) return closed_error();
+    if (this_fiber::stop_requested())
+        return std::unexpected(error_code_of(this_fiber::stop_reason()));
+    for (;;) {
+        const long result = tried.call(tried.function, number_);
+        if (result >= 0) return static_cast<std::size_t>(result);
+        if (result == -EINTR) continue;
+        if (result != -EAGAIN && result != -EWOULDBLOCK) return system_error_of(result);
+        WEFT_TEST_POINT("watched: not now");
+        const auto outcome = wait_for_edge(which, no_deadline, reasons[std::to_underlying(which)]);
+        if (!outcome) return std::unexpected(outcome.error());
+        if (is_closed()) return closed_error();
+        if (*outcome != wait_outcome::event) return std::unexpected(report_of(*outcome).error());
+    }
+}
+
+io::result<void> watched::wait(io::direction which, time_point deadline) {
+    const visit inside(*this);
+    if (!inside) return closed_error();
+    if (this_fiber::stop_requested())
+        return std::unexpected(error_code_of(this_fiber::stop_reason()));
+    for (;;) {
+        const io::result<bool> ready = is_ready(which);
+        if (!ready) return std::unexpected(ready.error());
+        if (*ready) return {};
+        const auto outcome = wait_for_edge(which, deadline, reasons[std::to_underlying(which)]);
+        if (!outcome) return std::unexpected(outcome.error());
+        if (is_closed()) return closed_error();
+        if (*outcome != wait_outcome::event) return std::unexpected(report_of(*outcome).error());
+    }
+}
+
+bool watched::wait_until_ready(io::direction which, time_point deadline,
+                               const wait_reason& reason) {
+    for (;;) {
+        const io::result<bool> ready = is_ready(which);
+        if (!ready) return false;
+        if (*ready) return true;
+        const auto outcome = wait_for_edge(which, deadline, reason);
+        if (!outcome) return false;
+        if (*outcome != wait_outcome::event) return true;
+    }
+}
+
+}  // namespace weft::inline v0::detail

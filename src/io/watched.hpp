@@ -1,0 +1,91 @@
+// watched.hpp - a descriptor's number, who is inside, and where it is registered.
+//
+// One word counts who is inside a call, so that the number is not given back to the kernel, and by
+// it to somebody else, under the hands of one who is about to use it:
+//
+//      31        4  3          2           1         0
+//     +------------+----------+-----------+---------+--------+
+//     | users      | finished | finishing | dropped | closed |      being open is a user, too
+//     +------------+----------+-----------+---------+--------+
+//
+//   enters a call                                 closes
+//   users + 1  (RMW); closed? leave, "closed"     closed  (RMW); was it open: wake all who wait,
+//   ...                                             and leave
+//   leaves: users - 1; was it the last, for the first time? `finishing` by the same RMW; give the
+//   number back; `finished`
+//
+// The object that owns it says `dropped`. Whoever's change leaves nothing but all four bits frees
+// the memory: nobody is inside then, and nobody comes. All are read-modify-writes of one word
+// (acq_rel at least).
+//
+// Closing against one who begins to wait:
+//
+//   closes                                        begins to wait
+//   closed                          (seq_cst)     watch_ is set                         (seq_cst)
+//   watch_ set? lock, claim whoever waits         publish: lock; closed? do not wait    (seq_cst)
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include <weft/fiber/suspend.hpp>
+#include <weft/io/descriptor.hpp>
+
+#include "base/spin_lock.hpp"
+#include "io/reactor.hpp"
+
+namespace weft::inline v0::detail {
+
+class watched {
+public:
+    watched(int number, bool owned) noexcept : number_(number), owned_(owned) {}
+    watched(const watched&) = delete;
+    watched& operator=(const watched&) = delete;
+    /// For one that lies in another object, with nobody inside.
+    ~watched() { forget(); }
+
+    /// By whoever made it with new; it is freed when the last has left.
+    void drop() noexcept;
+    void close() noexcept;
+    /// With nobody inside; -1: it was closed.
+    [[nodiscard]] int release() noexcept;
+    [[nodiscard]] int number() const noexcept { return is_closed() ? -1 : number_; }
+    [[nodiscard]] bool is_closed() const noexcept {
+        return (word_.load(std::memory_order_seq_cst) & closed) != 0;
+    }
+
+    [[nodiscard]] io::result<std::size_t> perform(io::direction which, attempt tried);
+    [[nodiscard]] io::result<void> wait(io::direction which, time_point deadline);
+    /// wait() without entering: for a private one. False: it cannot be waited for.
+    [[nodiscard]] bool wait_until_ready(io::direction which, time_point deadline,
+                                        const wait_reason& reason);
+
+private:
+    class visit;
+
+    void leave() noexcept;
+    void wake_all() noexcept;
+    void forget() noexcept;
+    [[nodiscard]] io::result<watch*> settle();
+    [[nodiscard]] io::result<wait_outcome> wait_for_edge(io::direction which, time_point deadline,
+                                                         const wait_reason& reason);
+    [[nodiscard]] io::result<wait_outcome> wait_in_thread(io::direction which, time_point deadline);
+    [[nodiscard]] io::result<bool> is_ready(io::direction which) const noexcept;
+
+    enum : std::uint32_t { closed = 1, dropped = 2, finishing = 4, finished = 8, user = 16 };
+    static constexpr std::uint32_t gone = closed | dropped | finishing | finished;
+
+    std::atomic<std::uint32_t> word_ = user;
+    int number_;
+    bool owned_;
+    std::atomic<watch*> watch_ = nullptr;  // written under the lock
+    spin_lock settling_;
+    // Guarded by the lock.
+    std::shared_ptr<reactor> home_;
+    int thread_wakes_[2] = {-1, -1};  // what a plain thread that waits sleeps on besides
+};
+
+}  // namespace weft::inline v0::detail
