@@ -8,7 +8,12 @@
 
 #include <thread>
 
-#include <weft/weft.hpp>
+#include <weft/exec/loop.hpp>
+#include <weft/exec/pool.hpp>
+#include <weft/fiber/cancel.hpp>
+#include <weft/io/descriptor.hpp>
+#include <weft/scope/deadline.hpp>
+#include <weft/sync/event.hpp>
 
 #include "io_support.hpp"
 #include "loops.hpp"

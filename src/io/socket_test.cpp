@@ -1,0 +1,430 @@
+// socket_test.cpp - TCP, UDP and local sockets over loopback.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include <weft/io/pipe.hpp>
+#include <weft/io/tcp.hpp>
+#include <weft/io/udp.hpp>
+#include <weft/io/unix.hpp>
+#include <weft/scope/deadline.hpp>
+#include <weft/sync/wait_group.hpp>
+
+#include "io_support.hpp"
+#include "loops.hpp"
+#include "pools.hpp"
+
+using namespace weft;
+using namespace std::chrono_literals;
+using io::address;
+using io::tcp_listener;
+using io::tcp_stream;
+using weft_test::bytes;
+using weft_test::read_all;
+
+namespace {
+
+// What fibers share: not on their stacks, for those of swapped ones go away.
+struct connection {
+    tcp_stream here;
+    tcp_stream there;
+    std::byte buffer[64];
+
+    connection() { std::tie(here, there) = weft_test::tcp_pair(); }
+};
+
+// Fills the descriptors of this process up to its limit while it lives.
+class all_descriptors_taken {
+public:
+    all_descriptors_taken() {
+        ::getrlimit(RLIMIT_NOFILE, &before_);
+        rlimit few = before_;
+        few.rlim_cur = weft_test::open_descriptors() + 16;
+        ::setrlimit(RLIMIT_NOFILE, &few);
+        int number = 0;
+        while ((number = ::open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0) taken_.push_back(number);
+    }
+    all_descriptors_taken(const all_descriptors_taken&) = delete;
+    all_descriptors_taken& operator=(const all_descriptors_taken&) = delete;
+    ~all_descriptors_taken() {
+        give_back();
+        ::setrlimit(RLIMIT_NOFILE, &before_);
+    }
+    void give_back() {
+        for (const int number : taken_) ::close(number);
+        taken_.clear();
+    }
+
+private:
+    rlimit before_{};
+    std::vector<int> taken_;
+};
+
+}  // namespace
+
+MATRIX_TEST("tcp: connects, sends, and tells who is who") {
+    tcp_listener listener = tcp_listener::bind(address::loopback_ipv4(0)).value();
+    const address where = listener.local_address().value();
+    CHECK(where.port() != 0);
+    std::string got;
+    spawn([&] {
+        address from;
+        auto peer = listener.accept(from).value();
+        CHECK(from == peer.peer_address().value());
+        got = read_all(peer);
+        CHECK(peer.write_all("bye"));
+    });
+    spawn([&] {
+        auto stream = tcp_stream::connect(where).value();
+        CHECK(stream.peer_address().value() == where);
+        CHECK(stream.option(IPPROTO_TCP, TCP_NODELAY).value() != 0);
+        CHECK(stream.write_all("hello"));
+        CHECK(stream.shutdown_write());
+        CHECK(read_all(stream) == "bye");
+    });
+    run();
+    CHECK(got == "hello");
+}
+
+POOL_TEST("tcp: connects, sends and echoes on a pool") {
+    auto listener =
+        std::make_shared<tcp_listener>(tcp_listener::bind(address::loopback_ipv4(0)).value());
+    const address where = listener->local_address().value();
+    constexpr int clients = 8;
+    spawn([=, this] {
+        for (int i = 0; i < clients; ++i)
+            spawn([peer = listener->accept().value()]() mutable {
+                auto buffer = std::make_unique<std::array<std::byte, 512>>();
+                for (;;) {
+                    const auto got = peer.read_some(*buffer);
+                    if (!got || *got == 0) break;
+                    CHECK(peer.write_all(std::span(*buffer).first(*got)));
+                }
+            });
+    });
+    std::atomic<int> right = 0;
+    for (int i = 0; i < clients; ++i)
+        spawn([&, where] {
+            auto stream = tcp_stream::connect(where).value();
+            for (int round = 0; round < 50; ++round) {
+                const std::string text = "round " + std::to_string(round);
+                CHECK(stream.write_all(text));
+                std::string back(text.size(), ' ');
+                CHECK(stream.read_exactly(std::as_writable_bytes(std::span(back))));
+                right += back == text;
+            }
+        });
+    p.drain();
+    CHECK(right == clients * 50);
+}
+
+WEFT_TEST("tcp: the program of the design") {
+    pool p({.workers = 2});
+    std::atomic<std::uint16_t> port = 0;
+    fiber server(p, [&] {
+        io::tcp_listener listener = io::tcp_listener::bind(io::address("127.0.0.1", 0)).value();
+        port = listener.local_address().value().port();
+        port.notify_all();
+        while (auto peer = listener.accept())
+            go([s = std::move(*peer)]() mutable {
+                std::array<std::byte, 4096> buffer;
+                while (auto n = s.read_some(buffer)) {
+                    if (*n == 0 || !s.write_all(std::span(buffer).first(*n))) break;
+                }
+            });
+    });
+    port.wait(0);
+    auto client = tcp_stream::connect(address("127.0.0.1", port)).value();  // a plain thread
+    CHECK(client.write_all("echo"));
+    CHECK(client.shutdown_write());
+    CHECK(read_all(client) == "echo");
+    server.request_stop();
+    server.join();
+}
+
+MATRIX_TEST("tcp: nobody listens there") {
+    address where;
+    {
+        const auto listener = tcp_listener::bind(address::loopback_ipv4(0)).value();
+        where = listener.local_address().value();
+    }
+    std::error_code error;
+    spawn([&] { error = tcp_stream::connect(where).error(); });
+    run();
+    CHECK(error == std::errc::connection_refused);
+}
+
+MATRIX_TEST("tcp: what is no address for it is refused, by name") {
+    spawn([] {
+        CHECK(tcp_stream::connect(address()).error() == std::errc::address_family_not_supported);
+        const auto local = address::local("/tmp/x").value();
+        CHECK(tcp_stream::connect(local).error() == std::errc::address_family_not_supported);
+        CHECK(tcp_listener::bind(local).error() == std::errc::address_family_not_supported);
+        CHECK(tcp_stream::connect(std::span<const address>()).error() ==
+              std::errc::invalid_argument);
+    });
+    run();
+}
+
+WEFT_TEST("tcp: a port is bound once, unless it is shared") {
+    const auto first = tcp_listener::bind(address::loopback_ipv4(0), {.reuse_port = true}).value();
+    const address where = first.local_address().value();
+    CHECK(tcp_listener::bind(where).error() == std::errc::address_in_use);
+    CHECK(tcp_listener::bind(where, {.reuse_port = true}).has_value());
+}
+
+MATRIX_TEST("tcp: the first address that answers wins, others are tried in order") {
+    const weft_test::no_descriptor_left* left = nullptr;
+    static_cast<void>(left);
+    address dead;
+    {
+        const auto closed = tcp_listener::bind(address::loopback_ipv4(0)).value();
+        dead = closed.local_address().value();
+    }
+    const auto listener = tcp_listener::bind(address::loopback_ipv4(0)).value();
+    const std::vector<address> to{dead, dead, listener.local_address().value()};
+    const std::vector<address> none{dead, dead};
+    std::string log;
+    spawn([&] {
+        const auto found = tcp_stream::connect(to);
+        log += found && found->peer_address().value() == to[2] ? "found " : "wrong ";
+        log +=
+            tcp_stream::connect(none).error() == std::errc::connection_refused ? "none" : "wrong";
+    });
+    run();
+    CHECK(log == "found none");
+}
+
+LOOP_TEST("tcp: one that does not answer is left after the stagger, and nothing remains") {
+    // A full backlog of 0 does not answer.
+    const auto silent = tcp_listener::bind(address::loopback_ipv4(0), {.backlog = 0}).value();
+    const auto listener = tcp_listener::bind(address::loopback_ipv4(0)).value();
+    const std::vector<address> to{silent.local_address().value(), listener.local_address().value()};
+    std::vector<tcp_stream> fillers;
+    spawn([&] {
+        for (int i = 0; i < 8; ++i) {
+            auto filler = with_timeout(1ms, [&] { return tcp_stream::connect(to[0]); });
+            if (!filler) break;
+            fillers.push_back(std::move(*filler));
+        }
+    });
+    run_until_blocked();
+    advance(1ms);
+    const std::size_t before = weft_test::open_descriptors();
+    bool found = false;
+    spawn([&] {
+        const auto stream = tcp_stream::connect(to, 250ms);
+        found = stream && stream->peer_address().value() == to[1];
+    });
+    run_until_blocked();
+    CHECK(!found);
+    advance(250ms);
+    run();
+    CHECK(found);
+    CHECK(weft_test::open_descriptors() == before);
+}
+
+MATRIX_TEST("tcp: half-closed, it still answers") {
+    connection c;
+    std::string got;
+    spawn([&] {
+        CHECK(c.here.write_all("question"));
+        CHECK(c.here.shutdown_write());
+        got = read_all(c.here);
+    });
+    spawn([&] {
+        CHECK(read_all(c.there) == "question");
+        CHECK(c.there.write_all("answer"));
+        c.there.close();
+    });
+    run();
+    CHECK(got == "answer");
+}
+
+MATRIX_TEST("tcp: a reset in the middle is an error, and not the end") {
+    connection c;
+    std::error_code error;
+    std::error_code later;
+    spawn([&] {
+        CHECK(c.here.read_exactly(std::span(c.buffer).first(4)));
+        error = c.here.read_some(c.buffer).error();
+        later = c.here.write_all("x").error();
+    });
+    spawn([&] {
+        CHECK(c.there.write_all("abcd"));
+        yield();
+        CHECK(c.there.set_reset_on_close(true));
+        c.there.close();
+    });
+    run();
+    CHECK(error == std::errc::connection_reset);
+    CHECK(later == std::errc::broken_pipe);
+}
+
+MATRIX_TEST("tcp: segments of one byte, and many buffers in one call") {
+    connection c;
+    constexpr std::size_t size = 2000;
+    std::vector<std::byte> got(size);
+    spawn([&] {
+        for (std::size_t i = 0; i < size; ++i) {
+            const std::byte one = weft_test::byte_at(i);
+            CHECK(c.here.write_some(std::span(&one, 1)).value() == 1);
+            if (i % 7 == 0) yield();
+        }
+    });
+    spawn([&] { CHECK(c.there.read_exactly(got)); });
+    run();
+    for (std::size_t i = 0; i < size; ++i) REQUIRE(got[i] == weft_test::byte_at(i));
+}
+
+MATRIX_TEST(
+    "tcp: vectored writes go on where they stopped, over more buffers than one call takes") {
+    connection c;
+    CHECK(c.here.set_send_buffer(4096));
+    std::vector<std::vector<std::byte>> parts;
+    std::size_t size = 0;
+    for (std::size_t i = 0; i < 200; ++i) {
+        parts.emplace_back(i % 5 == 0 ? 0 : i * 37);
+        for (std::byte& one : parts.back()) one = weft_test::byte_at(size++);
+    }
+    std::vector<std::span<const std::byte>> buffers(parts.begin(), parts.end());
+    std::vector<std::byte> got(size);
+    std::size_t done = 0;
+    spawn([&] { CHECK(c.here.write_all(buffers, done)); });
+    spawn([&] {
+        std::vector<std::span<std::byte>> halves{std::span(got).first(10),
+                                                 std::span(got).subspan(10, 90)};
+        const std::size_t first = c.there.read_some(halves).value();
+        CHECK(c.there.read_exactly(std::span(got).subspan(first)));
+    });
+    run();
+    CHECK(done == size);
+    for (std::size_t i = 0; i < size; ++i) REQUIRE(got[i] == weft_test::byte_at(i));
+}
+
+MATRIX_TEST("tcp: a write that is cancelled in its middle tells how far it came") {
+    connection c;
+    std::vector<std::byte> much(8 << 20);
+    for (std::size_t i = 0; i < much.size(); ++i) much[i] = weft_test::byte_at(i);
+    std::size_t done = 0;
+    std::error_code error;
+    fiber writer(s, options(), [&] { error = c.here.write_all(much, done).error(); });
+    run_until_blocked();
+    writer.request_stop();
+    run();
+    CHECK(error == std::errc::operation_canceled);
+    CHECK(done > 0 && done < much.size());
+    std::vector<std::byte> got(much.size());
+    spawn([&] { CHECK(c.here.write_all(much, done)); });
+    spawn([&] { CHECK(c.there.read_exactly(got)); });
+    run();
+    CHECK(got == much);
+}
+
+LOOP_TEST("tcp: accept pauses when there are no descriptors, and goes on") {
+    auto listener = tcp_listener::bind(address::loopback_ipv4(0), {.pause = 10ms}).value();
+    auto client = tcp_stream::connect(listener.local_address().value()).value();
+    bool accepted = false;
+    spawn([&] {  // so that the reactor has its own descriptors before
+        CHECK(with_timeout(1ms, [&] {
+                  io::pipe ends = io::pipe::make().value();
+                  std::byte one[1];
+                  return ends.reader.read_some(one);
+              }).error() == std::errc::timed_out);
+    });
+    run_until_blocked();
+    advance(1ms);
+    all_descriptors_taken taken;
+    spawn([&] { accepted = listener.accept().has_value(); });
+    run_until_blocked();
+    advance(10ms);
+    CHECK(!accepted);
+    CHECK(listener.pauses() == 2);
+    advance(10ms);
+    CHECK(listener.pauses() == 2);  // the second pause is twice as long
+    taken.give_back();
+    advance(10ms);
+    run();
+    CHECK(accepted);
+}
+
+MATRIX_TEST("tcp: closing a listener ends accept with errc::closed") {
+    auto listener = tcp_listener::bind(address::loopback_ipv4(0)).value();
+    std::error_code error;
+    spawn([&] { error = listener.accept().error(); });
+    run_until_blocked();
+    listener.close();
+    run();
+    CHECK(error == errc::closed);
+}
+
+MATRIX_TEST("unix: connects by a name, and waits while the backlog is full") {
+    const std::string name = std::string("\0weft-test-", 11) + std::to_string(::getpid());
+    const address where = address::local(name).value();
+    auto listener = io::unix_listener::bind(where, {.backlog = 0}).value();
+    std::vector<io::unix_stream> clients(3);
+    for (io::unix_stream& one : clients)
+        spawn([&] { one = io::unix_stream::connect(where).value(); });
+    run_until_blocked();
+    CHECK(s.next_deadline().has_value());
+    std::vector<io::unix_stream> accepted;
+    spawn([&] {
+        for (int i = 0; i < 3; ++i) accepted.push_back(listener.accept().value());
+    });
+    for (int i = 0; i < 40; ++i) advance(1ms);
+    run();
+    CHECK(accepted.size() == 3);
+    CHECK(io::unix_listener::bind(where).error() == std::errc::address_in_use);
+    CHECK(io::unix_stream::connect(address::loopback_ipv4(1)).error() ==
+          std::errc::address_family_not_supported);
+}
+
+MATRIX_TEST("udp: datagrams keep their borders, and tell who sent them") {
+    auto here = io::udp_socket::bind(address::loopback_ipv4(0)).value();
+    auto there = io::udp_socket::connect(here.local_address().value()).value();
+    std::byte buffer[8];
+    std::string log;
+    spawn([&] {
+        for (int i = 0; i < 3; ++i) {
+            const io::datagram got = here.receive(buffer).value();
+            CHECK(got.from == there.local_address().value());
+            log += std::to_string(got.size) + (got.truncated ? "+ " : " ");
+            CHECK(here.send_to(bytes("ok"), got.from));
+        }
+    });
+    spawn([&] {
+        CHECK(there.send(bytes("abc")));
+        CHECK(there.send(bytes("")));
+        CHECK(there.send(bytes("123456789")));
+        std::byte answer[8];
+        for (int i = 0; i < 3; ++i) CHECK(there.receive(answer).value().size == 2);
+        const std::vector<std::byte> large(70'000);
+        CHECK(there.send(large).error() == std::errc::message_size);
+    });
+    run();
+    CHECK(log == "3 0 8+ ");
+}
+
+MATRIX_TEST("udp: who refuses a datagram is heard of") {
+    address where;
+    {
+        const auto gone = io::udp_socket::bind(address::loopback_ipv4(0)).value();
+        where = gone.local_address().value();
+    }
+    auto there = io::udp_socket::connect(where).value();
+    std::error_code error;
+    spawn([&] {
+        CHECK(there.send(bytes("x")));
+        std::byte answer[8];
+        error = there.receive(answer).error();
+    });
+    run();
+    CHECK(error == std::errc::connection_refused);
+}

@@ -1,0 +1,156 @@
+// stream_test.cpp - what is made of a byte stream's few operations, over all of them.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <weft/io/stream.hpp>
+
+#include <weft/io/memory_stream.hpp>
+#include <weft/io/pipe.hpp>
+#include <weft/io/tcp.hpp>
+#include <weft/io/unix.hpp>
+
+#include "crowd.hpp"
+#include "io_support.hpp"
+#include "loops.hpp"
+
+using namespace weft;
+using namespace std::chrono_literals;
+using weft_test::read_all;
+
+static_assert(io::byte_stream<io::tcp_stream>);
+static_assert(io::byte_stream<io::unix_stream>);
+static_assert(io::byte_stream<io::memory_stream>);
+static_assert(io::byte_reader<io::pipe_reader> && io::byte_writer<io::pipe_writer>);
+static_assert(io::byte_reader<io::buffered_reader<io::tcp_stream>>);
+
+MATRIX_TEST("buffered_reader: reads lines that come in any pieces") {
+    auto [here, there] = io::memory_stream::pair(3);
+    std::string lines;
+    spawn([&, stream = &here] {
+        io::buffered_reader reader(*stream);
+        for (;;) {
+            const auto line = reader.read_until("\r\n");
+            if (!line) {
+                lines += line.error() == errc::end_of_stream ? "end:" : "wrong:";
+                lines += std::to_string(reader.available().size());
+                return;
+            }
+            lines.append(*line).append("|");
+        }
+    });
+    spawn([stream = &there] {
+        CHECK(stream->write_all("one\r\n\r\ntwo\rx\nthree\r\nrest"));
+        CHECK(stream->shutdown_write());
+    });
+    run();
+    CHECK(lines == "one\r\n|\r\n|two\rx\nthree\r\n|end:4");
+}
+
+MATRIX_TEST("buffered_reader: a record that is too long is refused, and what came stays") {
+    auto [here, there] = io::memory_stream::pair();
+    spawn([stream = &there] { CHECK(stream->write_all("0123456789\nabc")); });
+    spawn([stream = &here] {
+        io::buffered_reader reader(*stream, 8);
+        CHECK(reader.read_until("\n").error() == std::errc::message_size);
+        CHECK(reader.read_exactly(9).error() == std::errc::message_size);
+        CHECK(reader.read_exactly(8).value() == "01234567");
+        CHECK(reader.read_until("\n").value() == "89\n");
+        std::byte rest[2];
+        CHECK(reader.read_some(rest).value() == 2);
+        CHECK(reader.read_exactly(1).value() == "c");
+    });
+    run();
+}
+
+MATRIX_TEST("buffered_reader: cancelled in the middle of a line, it loses nothing") {
+    auto [here, there] = io::memory_stream::pair();
+    io::buffered_reader reader(here);
+    std::error_code error;
+    std::string line;
+    fiber f(s, options(), [&] { error = reader.read_until("\n").error(); });
+    spawn([stream = &there] { CHECK(stream->write_all("first half, ")); });
+    run_until_blocked();
+    f.request_stop();
+    run();
+    CHECK(error == std::errc::operation_canceled);
+    spawn([&, stream = &there] {
+        CHECK(stream->write_all("second\n"));
+        line = reader.read_until("\n").value();
+    });
+    run();
+    CHECK(line == "first half, second\n");
+}
+
+MATRIX_TEST("read_exactly: an end that comes too early has a name") {
+    auto [here, there] = io::memory_stream::pair();
+    std::byte buffer[8];
+    std::size_t done = 0;
+    std::error_code error;
+    spawn([&, stream = &here] { error = stream->read_exactly(buffer, done).error(); });
+    spawn([stream = &there] {
+        CHECK(stream->write_all("abc"));
+        stream->close();
+    });
+    run();
+    CHECK(error == errc::end_of_stream);
+    CHECK(done == 3);
+}
+
+MATRIX_TEST("memory_stream: it has a capacity, an end, and closes") {
+    auto [here, there] = io::memory_stream::pair(4);
+    std::string log;
+    spawn([&, stream = &here] {
+        CHECK(stream->write_all("12345678"));
+        log += "written ";
+        log += read_all(*stream);
+    });
+    run_until_blocked();
+    CHECK(log.empty());
+    spawn([stream = &there] {
+        std::byte all[8];
+        CHECK(stream->read_exactly(all));
+        CHECK(stream->write_all("bye"));
+        stream->close();
+        CHECK(stream->write_all("x").error() == errc::closed);
+        CHECK(stream->read_some(all).error() == errc::closed);
+        CHECK(stream->shutdown_write().error() == errc::closed);
+    });
+    run();
+    CHECK(log == "written bye");
+    spawn([&, stream = &here] {
+        log = stream->write_all("x").error() == std::errc::broken_pipe ? "broken" : "wrong";
+    });
+    run();
+    CHECK(log == "broken");
+}
+
+MATRIX_TEST("memory_stream: closing it from a third wakes reader and writer") {
+    auto [here, there] = io::memory_stream::pair(4);
+    std::error_code errors[2];
+    std::byte buffer[1];
+    spawn([&, stream = &here] { errors[0] = stream->read_some(buffer).error(); });
+    spawn([&, stream = &here] { errors[1] = stream->write_all("12345").error(); });
+    run_until_blocked();
+    here.close();
+    run();
+    CHECK(errors[0] == errc::closed);
+    CHECK(errors[1] == errc::closed);
+}
+
+CROWD_TEST("memory_stream: stress, bytes come in order, through a small buffer") {
+    const weft_test::with_test_points points;
+    auto [here, there] = io::memory_stream::pair(7);
+    const auto count = static_cast<std::size_t>(rounds(200'000));
+    std::atomic<std::size_t> wrong = 0;
+    crowd(4, [&, ends = std::pair(&here, &there)](int i) {
+        io::memory_stream& mine = i % 2 == 0 ? *ends.first : *ends.second;
+        const bool writes = i < 2;
+        for (std::size_t at = 0; at < count; ++at) {
+            std::byte one = weft_test::byte_at(at);
+            if (writes)
+                static_cast<void>(mine.write_all(std::span(&one, 1)));
+            else if (!mine.read_exactly(std::span(&one, 1)) || one != weft_test::byte_at(at))
+                ++wrong;
+        }
+    });
+    CHECK(wrong == 0);
+}
