@@ -29,6 +29,15 @@ std::unexpected<std::error_code> closed_error() noexcept {
     return std::unexpected(make_error_code(errc::closed));
 }
 
+// One whose calls never have to wait lets others run now and then, and hears of its cancellation.
+std::error_code before_call() {
+    if (!this_fiber::get_id()) return {};
+    yield_if_due();
+    if (!this_fiber::stop_requested()) [[likely]]
+        return {};
+    return error_code_of(this_fiber::stop_reason());
+}
+
 timespec* time_left(time_point deadline, timespec& left) noexcept {
     using namespace std::chrono;
     if (deadline == no_deadline) return nullptr;
@@ -234,8 +243,7 @@ io::result<bool> watched::is_ready(io::direction which) const noexcept {
 io::result<std::size_t> watched::perform(io::direction which, attempt tried) {
     const visit inside(*this);
     if (!inside) return closed_error();
-    if (this_fiber::stop_requested())
-        return std::unexpected(error_code_of(this_fiber::stop_reason()));
+    if (const std::error_code stopped = before_call()) return std::unexpected(stopped);
     for (;;) {
         const long result = tried.call(tried.function, number_);
         if (result >= 0) return static_cast<std::size_t>(result);
@@ -252,8 +260,7 @@ io::result<std::size_t> watched::perform(io::direction which, attempt tried) {
 io::result<void> watched::wait(io::direction which, time_point deadline) {
     const visit inside(*this);
     if (!inside) return closed_error();
-    if (this_fiber::stop_requested())
-        return std::unexpected(error_code_of(this_fiber::stop_reason()));
+    if (const std::error_code stopped = before_call()) return std::unexpected(stopped);
     for (;;) {
         const io::result<bool> ready = is_ready(which);
         if (!ready) return std::unexpected(ready.error());
