@@ -221,6 +221,11 @@ bool loop::poll() {
     look_around();
     const bool any = !worker_.idle() || !inbox_.empty() || timers_.earliest() <= clock_->now();
     run_ready();
+    while (worker_.reactor != nullptr) {  // what has begun to wait is known to the kernel after it
+        look_around();
+        if (worker_.idle()) break;
+        run_ready();
+    }
     return any;
 }
 

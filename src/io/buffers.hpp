@@ -19,7 +19,7 @@ class io_vector {
 public:
     template <class Byte>
     explicit io_vector(std::span<const std::span<Byte>> buffers) noexcept
-        : count_(std::min(buffers.size(), entries_.size())) {
+        : count_(std::min(buffers.size(), most)) {
         for (std::size_t i = 0; i < count_; ++i)
             entries_[i] = {.iov_base = const_cast<std::byte*>(buffers[i].data()),
                            .iov_len = buffers[i].size()};
@@ -30,7 +30,8 @@ public:
     [[nodiscard]] int count() const noexcept { return static_cast<int>(count_); }
 
 private:
-    std::array<iovec, 64> entries_;
+    static constexpr std::size_t most = 64;
+    std::array<iovec, most> entries_;
     std::size_t count_;
 };
 

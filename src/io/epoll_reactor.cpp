@@ -45,10 +45,11 @@ public:
         ::epoll_ctl(epoll_, EPOLL_CTL_DEL, number, nullptr);
     }
 
-    void poll(std::chrono::nanoseconds limit) noexcept override {
-        if (found_ != 0) return;
+    bool poll(std::chrono::nanoseconds limit) noexcept override {
+        if (found_ != 0) return true;
         const int count = wait(limit);
         found_ = count > 0 ? static_cast<std::size_t>(count) : 0;
+        return found_ != 0;
     }
 
     void deliver() noexcept override {

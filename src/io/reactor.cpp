@@ -42,6 +42,12 @@ void reactor::tell(std::uint64_t key, bool readable, bool writable) noexcept {
         if (one != nullptr) one->wake();
 }
 
+bool reactor::rearm(std::uint64_t key) noexcept {
+    watch& ended = watches.at(static_cast<std::uint32_t>(key));
+    const std::lock_guard guard(ended.lock);
+    return ended.key() != key || !submit(ended.number, key);
+}
+
 namespace {
 
 // What a worker with I/O sleeps in.
@@ -52,16 +58,16 @@ public:
 
     void wait(std::chrono::nanoseconds limit) noexcept override {
         const bool sleeps = core_->fall_asleep();
+        if (!sleeps) limit = std::chrono::nanoseconds::zero();
         if (this_fiber::get_id())
-            wait_in_fiber(sleeps ? limit : std::chrono::nanoseconds::zero());
+            wait_in_fiber(limit);
         else
-            core_->poll(sleeps ? limit : std::chrono::nanoseconds::zero());
+            static_cast<void>(core_->poll(limit));
         core_->wake_up();
     }
     void wake() noexcept override { core_->wake(); }
     void poll() noexcept override {
-        core_->poll(std::chrono::nanoseconds::zero());
-        core_->deliver();
+        if (core_->poll(std::chrono::nanoseconds::zero())) core_->deliver();
     }
     [[nodiscard]] bool is_awaited() const noexcept override { return core_->is_awaited(); }
     [[nodiscard]] int descriptor() const noexcept override { return core_->descriptor(); }
@@ -73,7 +79,7 @@ private:
     // this one has something. Without memory for that, the thread waits.
     void wait_in_fiber(std::chrono::nanoseconds limit) noexcept {
         static constexpr wait_reason reason{"runs a loop that is idle", false};
-        if (limit.count() == 0) return;
+        if (core_->poll(std::chrono::nanoseconds::zero()) || limit.count() == 0) return;
         time_point deadline = no_deadline;
         if (limit != std::chrono::nanoseconds::max())
             deadline = deadline_after(this_fiber::executor().clock().now(), limit);
@@ -81,7 +87,7 @@ private:
             if (!own_) own_.emplace(core_->descriptor(), false);
             if (own_->wait_until_ready(io::direction::read, deadline, reason)) return;
         } catch (const std::exception&) {}
-        core_->poll(limit);
+        static_cast<void>(core_->poll(limit));
     }
 
     std::shared_ptr<reactor> core_;

@@ -46,8 +46,8 @@ public:
     /// Reports no more, but for what poll() has collected already. From: any thread.
     virtual void cancel(int descriptor, std::uint64_t key) noexcept = 0;
     /// Collects what has become ready, waits for that for so long; nanoseconds::max(): without
-    /// limit. From: its own thread.
-    virtual void poll(std::chrono::nanoseconds limit) noexcept = 0;
+    /// limit. Whether there is something to deliver. From: its own thread.
+    virtual bool poll(std::chrono::nanoseconds limit) noexcept = 0;
     /// Ends a poll() that waits, or the next one. From: any thread.
     virtual void interrupt() noexcept = 0;
     /// Wakes those for whom something was collected. From: its own thread.
@@ -92,6 +92,10 @@ public:
 protected:
     /// One report: {index, generation}, and which sides are ready.
     void tell(std::uint64_t key, bool readable, bool writable) noexcept;
+    /// The kernel has ended what was submitted under this key by itself: once more, unless that was
+    /// wanted. Whoever wants it retires the key first: so either this sees that, or cancel() comes
+    /// after this. False: it cannot be had.
+    [[nodiscard]] bool rearm(std::uint64_t key) noexcept;
 
 private:
     executor* const home;

@@ -35,12 +35,16 @@ watch& watch_table::take() {
     }
 }
 
+std::uint64_t watch_table::retire(watch& used) noexcept {
+    const std::lock_guard guard(used.lock);
+    const std::uint64_t key = used.key();
+    ++used.generation;
+    used.number = -1;
+    for (watch::side& one : used.sides) one = {};
+    return key;
+}
+
 void watch_table::give_back(watch& used) noexcept {
-    {
-        const std::lock_guard guard(used.lock);
-        ++used.generation;
-        for (watch::side& one : used.sides) one = {};
-    }
     const std::lock_guard guard(lock_);
     used.next_free = free_;
     free_ = &used;

@@ -59,6 +59,7 @@ struct alignas(64) watch {
     spin_lock lock;
     // Guarded by the lock.
     std::uint32_t generation = 0;
+    int number = -1;  // of the descriptor
     std::array<side, 2> sides;
     // Guarded by the table's lock.
     watch* next_free = nullptr;
@@ -74,7 +75,10 @@ public:
 
     /// Fails: std::bad_alloc.
     [[nodiscard]] watch& take();
-    /// Nobody waits there.
+    /// It stands for nothing from now on: what is reported for it is dropped. Nobody waits there.
+    /// Returns the key that it had.
+    static std::uint64_t retire(watch& used) noexcept;
+    /// One that was retired.
     void give_back(watch& used) noexcept;
     /// One that take() has given at some time.
     [[nodiscard]] watch& at(std::uint32_t index) noexcept {
