@@ -21,6 +21,7 @@ namespace {
 constexpr std::uint64_t wake_key = ~std::uint64_t{0};  // no watch has that index
 constexpr std::uint32_t readable = EPOLLIN | EPOLLRDHUP | EPOLLPRI | EPOLLHUP | EPOLLERR;
 constexpr std::uint32_t writable = EPOLLOUT | EPOLLHUP | EPOLLERR;
+constexpr std::uint32_t ended = EPOLLRDHUP | EPOLLHUP | EPOLLERR | EPOLLPRI;
 
 class epoll_reactor final : public reactor {
 public:
@@ -36,7 +37,7 @@ public:
     ~epoll_reactor() override { close_both(); }
 
     [[nodiscard]] std::error_code submit(int number, std::uint64_t key) noexcept override {
-        if (add(number, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, key) == 0) return {};
+        if (add(number, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET, key) == 0) return {};
         return {errno, std::system_category()};
     }
 
@@ -56,7 +57,8 @@ public:
         const std::size_t count = std::exchange(found_, 0);
         for (const epoll_event& one : std::span(events_).first(count))
             if (one.data.u64 != wake_key)
-                tell(one.data.u64, (one.events & readable) != 0, (one.events & writable) != 0);
+                tell(one.data.u64, (one.events & readable) != 0, (one.events & writable) != 0,
+                     (one.events & ended) != 0);
     }
 
     void interrupt() noexcept override {

@@ -36,7 +36,8 @@ constexpr std::uint64_t wake_key = ~std::uint64_t{0};  // no watch has that inde
 constexpr std::uint64_t no_key = wake_key - 1;         // of what needs no answer
 constexpr unsigned readable = POLLIN | POLLRDHUP | POLLPRI | POLLHUP | POLLERR;
 constexpr unsigned writable = POLLOUT | POLLHUP | POLLERR;
-constexpr unsigned both_ways = POLLIN | POLLOUT | POLLRDHUP;
+constexpr unsigned over = POLLRDHUP | POLLHUP | POLLERR | POLLPRI;
+constexpr unsigned both_ways = POLLIN | POLLOUT | POLLRDHUP | POLLPRI;
 constexpr unsigned places = 64;
 
 class io_uring_reactor final : public reactor {
@@ -125,7 +126,8 @@ private:
         // What cannot be polled is left to the next call to find out.
         const bool lost = ended && ((result < 0 && result != -ECANCELED) || !rearm(key));
         const unsigned events = result > 0 ? static_cast<unsigned>(result) : 0;
-        tell(key, lost || (events & readable) != 0, lost || (events & writable) != 0);
+        tell(key, lost || (events & readable) != 0, lost || (events & writable) != 0,
+             lost || (events & over) != 0);
     }
 
     [[nodiscard]] std::error_code write_down(int number, std::uint64_t key,

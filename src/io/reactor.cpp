@@ -17,12 +17,13 @@ namespace weft::inline v0 {
 
 namespace detail {
 
-void reactor::tell(std::uint64_t key, bool readable, bool writable) noexcept {
+void reactor::tell(std::uint64_t key, bool readable, bool writable, bool ended) noexcept {
     watch& told = watches.at(static_cast<std::uint32_t>(key));
     waiter* woken[2] = {};
     {
         const std::lock_guard guard(told.lock);
         if (told.key() != key) return;  // its descriptor was closed, and another has its place
+        told.of(io::direction::read).ended |= ended;
         const bool is[2] = {readable, writable};
         for (std::size_t i = 0; i < 2; ++i) {
             if (!is[i]) continue;

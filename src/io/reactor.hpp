@@ -90,8 +90,8 @@ public:
     const io::reactor_kind kind;
 
 protected:
-    /// One report: {index, generation}, and which sides are ready.
-    void tell(std::uint64_t key, bool readable, bool writable) noexcept;
+    /// One report: {index, generation}; which sides are ready; whether nothing more will be read.
+    void tell(std::uint64_t key, bool readable, bool writable, bool ended) noexcept;
     /// The kernel has ended what was submitted under this key by itself: once more, unless that was
     /// wanted. Whoever wants it retires the key first: so either this sees that, or cancel() comes
     /// after this. False: it cannot be had.

@@ -83,9 +83,12 @@ result<void> socket_base::set_send_buffer(std::size_t bytes) {
 // --- streams
 
 result<std::size_t> stream_socket::read_some(std::span<std::byte> buffer) {
-    return descriptor_.perform(direction::read, [=](int number) noexcept {
-        return system_call([=] { return ::recv(number, buffer.data(), buffer.size(), 0); });
-    });
+    return descriptor_.perform(
+        direction::read,
+        [=](int number) noexcept {
+            return system_call([=] { return ::recv(number, buffer.data(), buffer.size(), 0); });
+        },
+        short_read_ == short_read::says_empty ? buffer.size() : 0);
 }
 
 result<std::size_t> stream_socket::read_some(std::span<const std::span<std::byte>> buffers) {

@@ -248,6 +248,46 @@ MATRIX_TEST("tcp: half-closed, it still answers") {
     CHECK(got == "answer");
 }
 
+// A short read says that nothing is left; the end, and urgent bytes, come without an edge of their
+// own when they were reported together with the bytes before.
+MATRIX_TEST("tcp: bytes and the end that are reported at once are both seen") {
+    connection c;
+    std::string log;
+    const auto read = [&] {
+        const auto got = c.here.read_some(c.buffer);
+        log += (got ? std::to_string(*got) : "error") + " ";
+    };
+    spawn([&] {
+        read();
+        read();
+        read();
+    });
+    run_until_blocked();
+    CHECK(::write(c.there.native_handle(), "a", 1) == 1);
+    run_until_blocked();
+    CHECK(::write(c.there.native_handle(), "bcd", 3) == 3);
+    CHECK(::shutdown(c.there.native_handle(), SHUT_WR) == 0);
+    run();
+    CHECK(log == "1 3 0 ");
+}
+
+LOOP_TEST("tcp: bytes behind an urgent one are seen") {
+    connection c;
+    CHECK(c.here.set_option(SOL_SOCKET, SO_OOBINLINE, 1));
+    std::size_t read = 0;
+    spawn([&] {
+        while (read < 9) read += c.here.read_some(c.buffer).value();
+    });
+    run_until_blocked();
+    for (int i = 0; i < 3; ++i) {
+        CHECK(::send(c.there.native_handle(), "a", 1, 0) == 1);
+        CHECK(::send(c.there.native_handle(), "b", 1, MSG_OOB) == 1);
+        CHECK(::send(c.there.native_handle(), "c", 1, 0) == 1);
+    }
+    run();
+    CHECK(read == 9);
+}
+
 MATRIX_TEST("tcp: a reset in the middle is an error, and not the end") {
     connection c;
     std::error_code error;

@@ -16,6 +16,11 @@
 // fails. One who was cancelled or is late has been claimed already: then the edge is kept as ready,
 // and he takes himself out, under the lock, when he runs.
 //
+// A read from a stream socket that gives less than there is room for has emptied it, so the next
+// need not be tried: it begins with the second line. Bytes that come later are an edge. What is no
+// bytes, the end, may have been reported together with those that were read, and urgent bytes end
+// a read early: so either is remembered (ended), and then the call is tried.
+//
 // The kernel reports {index, generation}. A watch is given back and used again for another
 // descriptor, but its memory stays as long as the reactor; the generation grows each time, so what
 // was reported for the old one, and is still in somebody's hands, meets another number.
@@ -44,6 +49,7 @@ struct alignas(64) watch {
     struct side {
         waiter* waiting = nullptr;
         bool ready = false;
+        bool ended = false;  // the other side was seen to end or fail: no edge will come for that
     };
 
     [[nodiscard]] side& of(io::direction which) noexcept {

@@ -168,7 +168,7 @@ io::result<watch*> watched::settle() {
 }
 
 io::result<wait_outcome> watched::wait_for_edge(io::direction which, time_point deadline,
-                                                const wait_reason& reason) {
+                                                const wait_reason& reason, at_end ended) {
     if (!this_fiber::get_id()) return wait_in_thread(which, deadline);
     io::result<watch*> found = nullptr;
     try {
@@ -180,11 +180,12 @@ io::result<wait_outcome> watched::wait_for_edge(io::direction which, time_point 
     watch* const mine = *found;
     return weft::wait(
         reason, deadline,
-        [this, mine, which](waiter& me) noexcept {
+        [this, mine, which, ended](waiter& me) noexcept {
             const std::lock_guard guard(mine->lock);
             if (is_closed()) return false;
             watch::side& side = mine->of(which);
             if (std::exchange(side.ready, false)) return false;
+            if (side.ended && ended == at_end::go_on) return false;
             if (side.waiting != nullptr)
                 fail(which == io::direction::read
                          ? "descriptor: a second fiber waits to read while one does already"
@@ -249,13 +250,24 @@ io::result<std::size_t> watched::perform(io::direction which, attempt tried) {
     const visit inside(*this);
     if (!inside) return closed_error();
     if (const std::error_code stopped = before_call()) return std::unexpected(stopped);
+    bool empty =
+        tried.full != 0 && emptied_.load(std::memory_order_relaxed) && bool(this_fiber::get_id());
     for (;;) {
-        const long result = tried.call(tried.function, number_);
-        if (result >= 0) return static_cast<std::size_t>(result);
+        const long result = empty ? -EAGAIN : tried.call(tried.function, number_);
+        if (result >= 0) {
+            const auto count = static_cast<std::size_t>(result);
+            if (tried.full != 0)
+                emptied_.store(count < tried.full && count != 0 &&
+                                   watch_.load(std::memory_order_relaxed) != nullptr,
+                               std::memory_order_relaxed);
+            return count;
+        }
         if (result == -EINTR) continue;
         if (result != -EAGAIN && result != -EWOULDBLOCK) return system_error_of(result);
         WEFT_TEST_POINT("watched: not now");
-        const auto outcome = wait_for_edge(which, no_deadline, reasons[std::to_underlying(which)]);
+        const auto outcome = wait_for_edge(which, no_deadline, reasons[std::to_underlying(which)],
+                                           empty ? at_end::go_on : at_end::wait);
+        empty = false;
         if (!outcome) return std::unexpected(outcome.error());
         if (is_closed()) return closed_error();
         if (*outcome != wait_outcome::event) return std::unexpected(report_of(*outcome).error());

@@ -70,8 +70,11 @@ private:
     void wake_all() noexcept;
     void forget() noexcept;
     [[nodiscard]] io::result<watch*> settle();
+    /// What is done if the end was seen already: the call is worth a try, unless it was tried.
+    enum class at_end : bool { wait, go_on };
     [[nodiscard]] io::result<wait_outcome> wait_for_edge(io::direction which, time_point deadline,
-                                                         const wait_reason& reason);
+                                                         const wait_reason& reason,
+                                                         at_end ended = at_end::wait);
     [[nodiscard]] io::result<wait_outcome> wait_in_thread(io::direction which, time_point deadline);
     [[nodiscard]] io::result<bool> is_ready(io::direction which) const noexcept;
 
@@ -82,6 +85,7 @@ private:
     int number_;
     bool owned_;
     std::atomic<watch*> watch_ = nullptr;  // written under the lock
+    std::atomic<bool> emptied_ = false;    // by the last read; of the one who reads (relaxed)
     spin_lock settling_;
     // Guarded by the lock.
     std::shared_ptr<reactor> home_;

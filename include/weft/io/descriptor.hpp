@@ -34,6 +34,9 @@ class watched;  // src/io/watched.hpp
 struct attempt {
     long (*call)(void* function, int descriptor) noexcept;
     void* function;
+    /// Of a read from a stream socket: a result below that says that nothing is left for now. 0: it
+    /// says nothing.
+    std::size_t full = 0;
 };
 }  // namespace detail
 
@@ -88,16 +91,17 @@ public:
 
     /// Any other call: function(number) noexcept does it and returns its result, or minus errno
     /// (not inlined into what may switch: errno has another address in another thread). It is
-    /// repeated after EINTR, and after a wait on EAGAIN.
+    /// repeated after EINTR, and after a wait on EAGAIN. `full`: detail::attempt.
     /// Suspends: maybe. Cancel: reported, and the call was not made. From: any fiber or thread.
     /// Fails: as the call does; errc::closed.
     template <class Function>
         requires std::is_nothrow_invocable_r_v<long, Function&, int>
-    [[nodiscard]] result<std::size_t> perform(direction which, Function function) {
+    [[nodiscard]] result<std::size_t> perform(direction which, Function function,
+                                              std::size_t full = 0) {
         return perform(which, detail::attempt{[](void* f, int number) noexcept -> long {
                                                   return (*static_cast<Function*>(f))(number);
                                               },
-                                              &function});
+                                              &function, full});
     }
     [[nodiscard]] result<std::size_t> perform(direction which, detail::attempt attempt);
 

@@ -84,10 +84,17 @@ public:
 
 protected:
     stream_socket() noexcept = default;
-    explicit stream_socket(descriptor taken) noexcept : socket_base(std::move(taken)) {}
+    /// Whether a read that gives less than asked for has emptied it. Of a local socket that cannot
+    /// be said: descriptors on their way to us end a read, too.
+    enum class short_read : bool { says_nothing, says_empty };
+    stream_socket(descriptor taken, short_read how) noexcept
+        : socket_base(std::move(taken)), short_read_(how) {}
     stream_socket(stream_socket&&) noexcept = default;
     stream_socket& operator=(stream_socket&&) noexcept = default;
     ~stream_socket() = default;
+
+private:
+    short_read short_read_ = short_read::says_nothing;
 };
 
 struct listen_options {

@@ -18,7 +18,8 @@ class tcp_stream : public stream_socket {
 public:
     /// None.
     tcp_stream() noexcept = default;
-    explicit tcp_stream(descriptor connected) noexcept : stream_socket(std::move(connected)) {}
+    explicit tcp_stream(descriptor connected) noexcept
+        : stream_socket(std::move(connected), short_read::says_empty) {}
 
     /// Suspends: maybe. Cancel: reported; no connection is left. From: any fiber or thread. Fails:
     /// as connect(2) does (std::errc::connection_refused, timed_out, network_unreachable, ...).

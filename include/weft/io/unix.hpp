@@ -13,7 +13,8 @@ class unix_stream : public stream_socket {
 public:
     /// None.
     unix_stream() noexcept = default;
-    explicit unix_stream(descriptor connected) noexcept : stream_socket(std::move(connected)) {}
+    explicit unix_stream(descriptor connected) noexcept
+        : stream_socket(std::move(connected), short_read::says_nothing) {}
 
     /// A full backlog at the other side makes it wait, in growing steps of up to 16 ms.
     /// Suspends: maybe. Cancel: reported; no connection is left. From: any fiber or thread. Fails:
