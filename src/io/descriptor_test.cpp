@@ -414,11 +414,18 @@ WEFT_TEST("descriptor: fibers that only yield do not keep a pool from its I/O") 
             go(p, [&] {
                 while (!stop) yield();
             });
+        std::atomic<int> reads = 0;
         fiber reader(p, [&] {
-            for (int i = 0; i < 20; ++i) CHECK(ends.reader.read_some(buffer));
+            while (ends.reader.read_some(buffer).value_or(0) == 1) {
+                ++reads;
+                reads.notify_all();
+            }
             stop = true;
         });
-        for (int i = 0; i < 20; ++i) CHECK(ends.writer.write_all("x"));
+        for (int i = 0; i < 20; ++i) {  // each when the one before was read, so it has to wait
+            CHECK(ends.writer.write_all("x"));
+            reads.wait(i);
+        }
         ends.writer.close();
         reader.join();
     }

@@ -271,6 +271,25 @@ MATRIX_TEST("tcp: bytes and the end that are reported at once are both seen") {
     CHECK(log == "1 3 0 ");
 }
 
+MATRIX_TEST("tcp: bytes that came while nobody waited are seen, though the last read left room") {
+    connection c;
+    std::size_t read = 0;
+    bool again = false;
+    spawn([&] {
+        read += c.here.read_some(c.buffer).value();
+        while (!again) yield();  // meanwhile the reactor is told, and finds nobody
+        read += c.here.read_some(c.buffer).value();
+    });
+    run_until_blocked();
+    CHECK(::write(c.there.native_handle(), "a", 1) == 1);
+    while (read == 0) s.step();
+    CHECK(::write(c.there.native_handle(), "bc", 2) == 2);
+    for (int i = 0; i < 10; ++i) s.step();
+    again = true;
+    run();
+    CHECK(read == 3);
+}
+
 LOOP_TEST("tcp: bytes behind an urgent one are seen") {
     connection c;
     CHECK(c.here.set_option(SOL_SOCKET, SO_OOBINLINE, 1));
