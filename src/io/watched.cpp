@@ -278,6 +278,8 @@ io::result<void> watched::wait(io::direction which, time_point deadline) {
     const visit inside(*this);
     if (!inside) return closed_error();
     if (const std::error_code stopped = before_call()) return std::unexpected(stopped);
+    // The edge is used up here: the read that follows has to try.
+    if (which == io::direction::read) emptied_.store(false, std::memory_order_relaxed);
     for (;;) {
         const io::result<bool> ready = is_ready(which);
         if (!ready) return std::unexpected(ready.error());
