@@ -37,7 +37,9 @@
 #include <weft/fiber/this_fiber.hpp>
 #include <weft/fiber/waiter.hpp>
 #include <weft/io/address.hpp>
+#include <weft/io/blocking.hpp>
 #include <weft/io/descriptor.hpp>
+#include <weft/io/file.hpp>
 #include <weft/io/memory_stream.hpp>
 #include <weft/io/pipe.hpp>
 #include <weft/io/reactor.hpp>
