@@ -43,6 +43,7 @@
 #include <weft/io/memory_stream.hpp>
 #include <weft/io/pipe.hpp>
 #include <weft/io/reactor.hpp>
+#include <weft/io/resolve.hpp>
 #include <weft/io/result.hpp>
 #include <weft/io/socket.hpp>
 #include <weft/io/stream.hpp>

@@ -1,0 +1,56 @@
+// resolve.hpp - from a name to addresses, and to a connection.
+//
+//     for (const io::address& where : io::resolve("example.org", "https").value()) ...
+//     io::tcp_stream peer = io::connect("example.org", "https").value();
+//
+// Names are looked up by the system's resolver (getaddrinfo), on the side pool: so /etc/hosts,
+// nsswitch and resolv.conf hold. It does not tell how long an answer may be kept, so none is. A
+// number needs no look-up.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <string_view>
+#include <system_error>
+#include <type_traits>
+#include <vector>
+
+#include <weft/io/address.hpp>
+#include <weft/io/tcp.hpp>
+
+namespace weft::inline v0::io {
+
+enum class resolve_errc {
+    host_not_found = 1,  // nobody knows that name
+    no_address,          // the name exists and has no address
+    unknown_service,     // no port of that name
+    try_again,           // the name server did not answer
+    failed,              // it answered that something is wrong
+};
+
+/// "weft.resolve".
+[[nodiscard]] const std::error_category& resolve_category() noexcept;
+[[nodiscard]] inline std::error_code make_error_code(resolve_errc code) noexcept {
+    return {static_cast<int>(code), resolve_category()};
+}
+
+/// The addresses of a host, in the system's order; at least one. The service is a port's number or
+/// its name.
+/// Suspends: maybe. Cancel: reported, also while it looks up; the look-up is left to end by itself.
+/// From: any fiber or thread; a fiber's executor must take posts from other threads. Fails:
+/// resolve_errc; std::errc::invalid_argument if one of them is empty or has a zero in it;
+/// std::errc::resource_unavailable_try_again; std::bad_alloc is thrown.
+[[nodiscard]] result<std::vector<address>> resolve(std::string_view host, std::string_view service);
+
+/// resolve(), then the first address that answers, IPv6 and IPv4 by turns, the next one tried
+/// after each `stagger` (tcp_stream::connect).
+/// Suspends: maybe. Cancel: reported; no connection is left. From: a fiber. Fails: as those two.
+[[nodiscard]] result<tcp_stream> connect(
+    std::string_view host, std::string_view service,
+    std::chrono::milliseconds stagger = std::chrono::milliseconds(250));
+
+}  // namespace weft::inline v0::io
+
+template <>
+struct std::is_error_code_enum<weft::io::resolve_errc> : std::true_type {};

@@ -1,0 +1,179 @@
+// resolve.cpp - look-ups on the side pool, which may outlive whoever asked.
+//
+// getaddrinfo() may take half a minute and cannot be stopped. So a look-up owns what it works on,
+// and a fiber that is cancelled leaves it alone:
+//
+//   fiber                                  side thread
+//   launch {look-up}                       getaddrinfo, keep the answer
+//   wait for `done`                        set `done`          (also if it never ran: by its end)
+//   cancelled: drop its share              drop its share
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <weft/io/resolve.hpp>
+
+#include <netdb.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <charconv>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <weft/sync/event.hpp>
+
+#include "io/side_pool.hpp"
+
+namespace weft::inline v0::io {
+
+namespace {
+
+using answer = result<std::vector<address>>;
+
+class category final : public std::error_category {
+public:
+    [[nodiscard]] const char* name() const noexcept override { return "weft.resolve"; }
+    [[nodiscard]] std::string message(int value) const override {
+        switch (static_cast<resolve_errc>(value)) {
+            case resolve_errc::host_not_found:
+                return "no such host is known";
+            case resolve_errc::no_address:
+                return "the host has no address";
+            case resolve_errc::unknown_service:
+                return "no such service is known";
+            case resolve_errc::try_again:
+                return "the name server does not answer";
+            case resolve_errc::failed:
+                return "the name server failed";
+        }
+        return "unknown error";
+    }
+};
+
+std::error_code error_of(int code) noexcept {
+    switch (code) {
+        case EAI_NONAME:
+            return resolve_errc::host_not_found;
+        case EAI_NODATA:
+        case EAI_ADDRFAMILY:
+            return resolve_errc::no_address;
+        case EAI_SERVICE:
+            return resolve_errc::unknown_service;
+        case EAI_AGAIN:
+            return resolve_errc::try_again;
+        case EAI_MEMORY:
+            return std::make_error_code(std::errc::not_enough_memory);
+        case EAI_SYSTEM:
+            return {errno, std::system_category()};
+        default:
+            return resolve_errc::failed;
+    }
+}
+
+std::optional<std::uint16_t> port_number(std::string_view service) noexcept {
+    std::uint16_t port = 0;
+    const auto [end, error] = std::from_chars(service.begin(), service.end(), port);
+    if (error != std::errc() || end != service.end()) return std::nullopt;
+    return port;
+}
+
+// Blocks.
+answer look_up(const std::string& host, const std::string& service) {
+    addrinfo hints{};
+    hints.ai_socktype = SOCK_STREAM;  // each address once
+    const bool is_number = port_number(service).has_value();
+    if (is_number) hints.ai_flags = AI_NUMERICSERV;
+    addrinfo* found = nullptr;
+    if (const int code = ::getaddrinfo(host.c_str(), service.c_str(), &hints, &found))
+        return std::unexpected(error_of(code));
+    const std::unique_ptr<addrinfo, void (*)(addrinfo*)> all(found, &::freeaddrinfo);
+    std::vector<address> addresses;
+    for (const addrinfo* one = found; one != nullptr; one = one->ai_next)
+        if (const auto where = address::from_system(one->ai_addr, one->ai_addrlen))
+            addresses.push_back(*where);
+    if (addresses.empty()) return std::unexpected(make_error_code(resolve_errc::no_address));
+    return addresses;
+}
+
+struct look_up_state {
+    event done;
+    answer said = std::unexpected(std::make_error_code(std::errc::resource_unavailable_try_again));
+};
+
+// Says that it is over when it is destroyed, whether it ran or not.
+class look_up_share {
+public:
+    explicit look_up_share(std::shared_ptr<look_up_state> state) noexcept
+        : state_(std::move(state)) {}
+    look_up_share(look_up_share&&) noexcept = default;
+    look_up_share& operator=(look_up_share&&) = delete;
+    ~look_up_share() {
+        if (state_ != nullptr) state_->done.set();
+    }
+    [[nodiscard]] look_up_state& operator*() const noexcept { return *state_; }
+
+private:
+    std::shared_ptr<look_up_state> state_;
+};
+
+answer look_up_aside(std::string host, std::string service) {
+    const auto state = std::make_shared<look_up_state>();
+    weft::detail::side_access::launch(
+        shared_side_pool(), [share = look_up_share(state), host = std::move(host),
+                             service = std::move(service)]() noexcept {
+            try {
+                (*share).said = look_up(host, service);
+            } catch (...) {
+                (*share).said = std::unexpected(std::make_error_code(std::errc::not_enough_memory));
+            }
+        });
+    if (const auto over = state->done.wait_until(no_deadline); !over)
+        return std::unexpected(over.error());
+    return std::move(state->said);
+}
+
+// IPv6 and IPv4 by turns, beginning with the family that the system has put first.
+std::vector<address> by_turns(const std::vector<address>& all) {
+    std::vector<address> first;
+    std::vector<address> others;
+    for (const address& one : all)
+        (one.family() == all[0].family() ? first : others).push_back(one);
+    std::vector<address> mixed;
+    for (std::size_t i = 0; i < std::max(first.size(), others.size()); ++i) {
+        if (i < first.size()) mixed.push_back(first[i]);
+        if (i < others.size()) mixed.push_back(others[i]);
+    }
+    return mixed;
+}
+
+}  // namespace
+
+const std::error_category& resolve_category() noexcept {
+    static const category resolving;
+    return resolving;
+}
+
+answer resolve(std::string_view host, std::string_view service) {
+    if (host.empty() || service.empty() || host.contains('\0') || service.contains('\0'))
+        return std::unexpected(std::make_error_code(std::errc::invalid_argument));
+    if (this_fiber::stop_requested())
+        return std::unexpected(error_code_of(this_fiber::stop_reason()));
+    const bool digits = service.find_first_not_of("0123456789") == service.npos;
+    const auto port = port_number(service);
+    if (digits && !port) return std::unexpected(make_error_code(resolve_errc::unknown_service));
+    if (port)
+        if (const auto number = address::parse(host, *port)) return std::vector{*number};
+    if (!this_fiber::get_id()) return look_up(std::string(host), std::string(service));
+    return look_up_aside(std::string(host), std::string(service));
+}
+
+result<tcp_stream> connect(std::string_view host, std::string_view service,
+                           std::chrono::milliseconds stagger) {
+    const answer found = resolve(host, service);
+    if (!found) return std::unexpected(found.error());
+    if (found->size() == 1) return tcp_stream::connect(found->front());
+    return tcp_stream::connect(by_turns(*found), stagger);
+}
+
+}  // namespace weft::inline v0::io
