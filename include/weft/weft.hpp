@@ -42,10 +42,13 @@
 #include <weft/io/file.hpp>
 #include <weft/io/memory_stream.hpp>
 #include <weft/io/pipe.hpp>
+#include <weft/io/process.hpp>
 #include <weft/io/reactor.hpp>
 #include <weft/io/resolve.hpp>
 #include <weft/io/result.hpp>
+#include <weft/io/signal_set.hpp>
 #include <weft/io/socket.hpp>
+#include <weft/io/standard_streams.hpp>
 #include <weft/io/stream.hpp>
 #include <weft/io/tcp.hpp>
 #include <weft/io/udp.hpp>

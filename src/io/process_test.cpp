@@ -1,0 +1,215 @@
+// process_test.cpp - other programs, started, talked to, ended.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <weft/io/process.hpp>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <string>
+
+#include <weft/exec/loop.hpp>
+#include <weft/io/blocking.hpp>
+#include <weft/scope/deadline.hpp>
+#include <weft/sync/event.hpp>
+#include <weft/sync/wait_group.hpp>
+
+#include "pools.hpp"
+#include "temporary_folder.hpp"
+
+using namespace weft;
+using namespace std::chrono_literals;
+using io::process;
+using enum io::standard;
+
+namespace {
+
+/// All that comes until the end.
+std::string read_all(io::pipe_reader& from) {
+    std::string all;
+    std::array<std::byte, 512> buffer;
+    while (const auto n = from.read_some(buffer)) {
+        if (*n == 0) break;
+        all.append(reinterpret_cast<const char*>(buffer.data()), *n);
+    }
+    return all;
+}
+
+process shell(const std::string& script, io::process_options options = {}) {
+    return process::spawn({"sh", "-c", script}, std::move(options)).value();
+}
+
+}  // namespace
+
+POOL_TEST("process: is talked to through pipes") {
+    const std::string text(200'000, 'w');  // more than the pipes hold
+    process cat;
+    event started;
+    fiber reads(p, options(), [&] {
+        cat = process::spawn({"cat"}, {.input = piped, .output = piped}).value();
+        started.set();
+        CHECK(read_all(cat.output()) == text);
+        CHECK(cat.wait().value().exited_with(0));
+        CHECK(cat.wait().value().exited_with(0));  // it can be asked again
+        CHECK(cat.send(SIGTERM).error() == std::errc::no_such_process);
+    });
+    fiber writes(p, options(), [&] {
+        started.wait();
+        cat.input().write_all(text).value();
+        cat.input().close();
+    });
+    writes.join();
+    reads.join();
+}
+
+POOL_TEST("process: says how it ended") {
+    fiber f(p, options(), [&] {
+        CHECK(shell("exit 7").wait().value().code() == 7);
+        CHECK(shell("true").wait().value().exited_with(0));
+        process killed = shell("kill -USR1 $$");
+        const io::exit_status status = killed.wait().value();
+        CHECK(status.signal() == SIGUSR1);
+        CHECK(status.code() == -1);
+        CHECK(!status.exited_with(0));
+    });
+    f.join();
+}
+
+POOL_TEST("process: one that ignores SIGTERM is killed when its grace is over") {
+    fiber f(p, options(), [&] {
+        process polite = process::spawn({"sleep", "1000"}).value();
+        CHECK(polite.stop(10s).value().signal() == SIGTERM);
+        process stubborn = shell("trap '' TERM; echo ready; exec sleep 1000", {.output = piped});
+        std::array<std::byte, 6> ready;
+        stubborn.output().read_exactly(ready).value();
+        CHECK(stubborn.stop(20ms).value().signal() == SIGKILL);
+        CHECK(stubborn.stop(20ms).value().signal() == SIGKILL);
+    });
+    f.join();
+}
+
+POOL_TEST("process: a fiber that waits for it can be cancelled, and it runs on") {
+    std::atomic<bool> told = false;
+    std::atomic<int> ended_by = 0;
+    fiber f(p, options(), [&] {
+        process runs = process::spawn({"sleep", "1000"}).value();
+        const auto late = with_timeout(5ms, [&] { return runs.wait(); });
+        told = !late && late.error() == std::errc::timed_out;
+        runs.kill().value();
+        ended_by = runs.wait().value().signal();
+    });
+    f.join();
+    CHECK(told);
+    CHECK(ended_by == SIGKILL);
+}
+
+POOL_TEST("process: one that nobody waited for is killed by the destructor") {
+    fiber f(p, options(), [&] {
+        io::pipe_reader output;
+        {
+            process left = shell("echo on; exec sleep 1000", {.output = piped});
+            output = std::move(left.output());
+        }
+        CHECK(read_all(output).size() <= 3);  // it ends
+    });
+    f.join();
+}
+
+WEFT_TEST("process: what it is told to be") {
+    const weft_test::temporary_folder folder;
+    loop s;
+    go(s, [&] {
+        process where = shell("pwd", {.output = piped, .folder = "/"});
+        CHECK(read_all(where.output()) == "/\n");
+        process variable =
+            shell("echo $WEFT_WORD", {.output = piped, .environment = {"WEFT_WORD=x"}});
+        CHECK(read_all(variable.output()) == "x\n");
+        process clean = shell("echo \"$HOME.\"", {.output = piped, .clean_environment = true});
+        CHECK(read_all(clean.output()) == ".\n");
+        process bad = shell("echo good; echo bad >&2", {.output = none, .error = piped});
+        CHECK(read_all(bad.error_output()) == "bad\n");
+        process both = shell("echo good; echo bad >&2", {.output = piped, .error_to_output = true});
+        CHECK(read_all(both.output()) == "good\nbad\n");
+        process nothing = shell("cat", {.input = none, .output = piped});
+        CHECK(read_all(nothing.output()).empty());
+        CHECK(!nothing.input());
+    });
+    s.run();
+}
+
+WEFT_TEST("process: gets no descriptor of ours, and no blocked or ignored signal") {
+    loop s;
+    go(s, [] {
+        const auto pipe = io::pipe::make().value();
+        sigset_t blocked;
+        ::sigemptyset(&blocked);
+        ::sigaddset(&blocked, SIGTERM);
+        ::pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
+        process lists = shell("ls /proc/self/fd; grep SigBlk /proc/self/status", {.output = piped});
+        ::pthread_sigmask(SIG_UNBLOCK, &blocked, nullptr);
+        const std::string said = read_all(lists.output());
+        CHECK(said.find("\n4\n") == said.npos);  // 3 is the folder that ls reads
+        CHECK(said.find("SigBlk:\t0000000000000000") != said.npos);
+    });
+    s.run();
+}
+
+WEFT_TEST("process: what cannot be started has a name") {
+    loop s;
+    go(s, [] {
+        using std::errc;
+        CHECK(process::spawn({"no-such-program"}).error() == errc::no_such_file_or_directory);
+        CHECK(process::spawn({"/dev/null"}).error() == errc::permission_denied);
+        CHECK(process::spawn({}).error() == errc::invalid_argument);
+        CHECK(process::spawn({std::string("a\0b", 3)}).error() == errc::invalid_argument);
+        CHECK(process::spawn({"true"}, {.folder = "/no/such/folder"}).error() ==
+              errc::no_such_file_or_directory);
+        process none;
+        CHECK(!none);
+        CHECK(none.wait().error() == errc::no_child_process);
+        CHECK(none.kill().error() == errc::no_such_process);
+    });
+    s.run();
+}
+
+POOL_TEST("process: twenty at once") {
+    std::atomic<int> good = 0;
+    wait_group all;
+    for (int i = 0; i < 20; ++i) {
+        all.add();
+        spawn([&, i] {
+            const auto done = all.guard();
+            process one = shell("exit " + std::to_string(i));
+            if (one.wait().value().exited_with(i)) ++good;
+        });
+    }
+    all.wait();
+    CHECK(good == 20);
+}
+
+WEFT_TEST("process: fork and exec beside a live pool") {
+    pool p({.workers = 4});
+    std::atomic<bool> end = false;
+    for (int i = 0; i < 8; ++i)
+        go(p, [&] {
+            while (!end) {
+                io::blocking([] {});
+                yield();
+            }
+        });
+    for (int i = 0; i < 20; ++i) {
+        const pid_t child = ::fork();
+        if (child == 0) {
+            ::execlp("true", "true", nullptr);
+            ::_exit(1);
+        }
+        int status = -1;
+        CHECK(::waitpid(child, &status, 0) == child);
+        CHECK(status == 0);
+    }
+    end = true;
+    p.drain();
+}

@@ -1,0 +1,190 @@
+// signal_set.cpp - the table of all sets, and the handler that looks through it.
+//
+// The table is fixed, for the handler may interrupt anything. A place has a mask of signals and the
+// writing end of a pipe.
+//
+//   handler                              whoever leaves (with the lock)
+//   inside += 1              (seq_cst)   mask = 0                  (seq_cst)
+//   mask has the signal?     (seq_cst)   wait until inside == 0    (seq_cst)
+//     write to the pipe                  close the pipe
+//   inside -= 1              (seq_cst)
+//
+// Either the handler sees that the mask is empty, or whoever leaves sees it inside and waits; a
+// handler writes without blocking, and takes no lock, so that is short. The mask is set after the
+// pipe (release), and read before it.
+//
+// A child that was forked off and has not started its program yet has the same pipes: there the
+// handler does nothing.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <weft/io/signal_set.hpp>
+
+#include <fcntl.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+#include <mutex>
+
+namespace weft::inline v0::io {
+
+namespace {
+
+constexpr int signal_count = 64;
+using signal_mask = std::uint64_t;
+
+struct place {
+    std::atomic<signal_mask> mask = 0;
+    std::atomic<int> writer = -1;
+    bool taken = false;  // guarded by the lock
+};
+
+struct signal_table {
+    std::array<place, 32> places;
+    std::atomic<int> inside = 0;
+    std::atomic<pid_t> process = 0;
+    // Guarded by lock.
+    std::mutex lock;
+    std::array<unsigned, signal_count + 1> users{};
+    std::array<struct sigaction, signal_count + 1> before{};
+};
+constinit signal_table all;
+
+constexpr signal_mask bit_of(int signal) noexcept { return signal_mask{1} << (signal - 1); }
+
+void tell_sets(int number, siginfo_t* about, void*) noexcept {
+    const int error = errno;
+    all.inside.fetch_add(1, std::memory_order_seq_cst);
+    const bool sent = about->si_code <= 0 || about->si_signo == SIGCHLD;  // by a process
+    const signal_info info{number, sent ? about->si_pid : 0, about->si_code};
+    if (all.process.load(std::memory_order_relaxed) == ::getpid())
+        for (place& one : all.places)
+            if ((one.mask.load(std::memory_order_seq_cst) & bit_of(number)) != 0) {
+                // A pipe that is full has plenty of them.
+                [[maybe_unused]] const ssize_t written =
+                    ::write(one.writer.load(std::memory_order_relaxed), &info, sizeof info);
+            }
+    all.inside.fetch_sub(1, std::memory_order_seq_cst);
+    errno = error;
+}
+
+bool may_be_waited_for(int number) noexcept {
+    switch (number) {
+        case SIGKILL:
+        case SIGSTOP:
+        case SIGSEGV:
+        case SIGBUS:
+        case SIGILL:
+        case SIGFPE:
+            return false;
+        default:
+            return number >= 1 && number <= signal_count && !(number >= 32 && number < SIGRTMIN);
+    }
+}
+
+std::error_code last_error() noexcept { return {errno, std::system_category()}; }
+
+// With the lock held.
+std::error_code handle(int number) noexcept {
+    if (all.users[static_cast<unsigned>(number)]++ != 0) return {};
+    struct sigaction action {};
+    action.sa_sigaction = &tell_sets;
+    action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
+    ::sigfillset(&action.sa_mask);
+    if (::sigaction(number, &action, &all.before[static_cast<unsigned>(number)]) == 0) return {};
+    const std::error_code error = last_error();
+    --all.users[static_cast<unsigned>(number)];
+    return error;
+}
+void handle_no_more(int number) noexcept {
+    if (--all.users[static_cast<unsigned>(number)] == 0)
+        ::sigaction(number, &all.before[static_cast<unsigned>(number)], nullptr);
+}
+
+void free_place(place& one) noexcept {
+    const signal_mask mask = one.mask.exchange(0, std::memory_order_seq_cst);
+    for (int number = 1; number <= signal_count; ++number)
+        if ((mask & bit_of(number)) != 0) handle_no_more(number);
+    while (all.inside.load(std::memory_order_seq_cst) != 0) ::sched_yield();
+    ::close(one.writer.exchange(-1, std::memory_order_relaxed));
+    one.taken = false;
+}
+
+// With the lock held; its number, or what is wrong.
+result<int> take_place(signal_mask mask, int writer) noexcept {
+    all.process.store(::getpid(), std::memory_order_relaxed);
+    for (std::size_t i = 0; i < all.places.size(); ++i) {
+        place& one = all.places[i];
+        if (one.taken) continue;
+        one.taken = true;
+        one.writer.store(writer, std::memory_order_relaxed);
+        signal_mask handled = 0;
+        for (int number = 1; number <= signal_count; ++number) {
+            if ((mask & bit_of(number)) == 0) continue;
+            if (const std::error_code error = handle(number)) {
+                one.mask.store(handled, std::memory_order_seq_cst);
+                free_place(one);
+                return std::unexpected(error);
+            }
+            handled |= bit_of(number);
+            one.mask.store(handled, std::memory_order_release);
+        }
+        return static_cast<int>(i);
+    }
+    ::close(writer);
+    return std::unexpected(std::make_error_code(std::errc::too_many_files_open));
+}
+
+}  // namespace
+
+result<signal_set> signal_set::make(std::span<const int> signals) {
+    signal_mask mask = 0;
+    for (const int number : signals) {
+        if (!may_be_waited_for(number))
+            return std::unexpected(std::make_error_code(std::errc::invalid_argument));
+        mask |= bit_of(number);
+    }
+    if (mask == 0) return std::unexpected(std::make_error_code(std::errc::invalid_argument));
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return std::unexpected(last_error());
+    auto reader = descriptor::adopt(ends[0]);
+    if (!reader) {
+        ::close(ends[1]);
+        return std::unexpected(reader.error());
+    }
+    const std::lock_guard lock(all.lock);
+    const result<int> taken = take_place(mask, ends[1]);
+    if (!taken) return std::unexpected(taken.error());
+    return signal_set(std::move(*reader), *taken);
+}
+
+signal_set& signal_set::operator=(signal_set&& other) noexcept {
+    if (this == &other) return *this;
+    leave();
+    reader_ = std::move(other.reader_);
+    place_ = std::exchange(other.place_, -1);
+    return *this;
+}
+
+signal_set::~signal_set() { leave(); }
+
+void signal_set::leave() noexcept {
+    if (place_ < 0) return;
+    const std::lock_guard lock(all.lock);
+    free_place(all.places[static_cast<unsigned>(std::exchange(place_, -1))]);
+}
+
+result<signal_info> signal_set::next() {
+    signal_info info;
+    const auto bytes = std::as_writable_bytes(std::span(&info, 1));
+    const result<std::size_t> got = reader_.read_some(bytes);
+    if (!got) return std::unexpected(got.error());
+    if (*got != sizeof info) return std::unexpected(make_error_code(errc::closed));
+    return info;
+}
+
+}  // namespace weft::inline v0::io

@@ -1,0 +1,123 @@
+// signal_set_test.cpp - signals as something that fibers wait for.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <weft/io/signal_set.hpp>
+
+#include <unistd.h>
+
+#include <csignal>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <weft/exec/loop.hpp>
+#include <weft/scope/deadline.hpp>
+
+#include "pools.hpp"
+#include "test_points.hpp"
+
+using namespace weft;
+using namespace std::chrono_literals;
+using io::signal_set;
+
+namespace {
+
+// To this thread: TSan holds a signal back from one that sleeps in a system call of ours.
+void send(int signal) { ::pthread_kill(::pthread_self(), signal); }
+
+bool is_default(int signal) {
+    struct sigaction now {};
+    ::sigaction(signal, nullptr, &now);
+    return now.sa_handler == SIG_DFL;
+}
+
+}  // namespace
+
+POOL_TEST("signal_set: a signal arrives, with who sent it") {
+    const auto set = std::make_unique<signal_set>(signal_set::make({SIGUSR1, SIGUSR2}).value());
+    std::vector<int> got;
+    int sender = 0;
+    fiber f(p, options(), [&] {
+        for (int i = 0; i < 3; ++i) {
+            const io::signal_info info = set->next().value();
+            got.push_back(info.number);
+            sender = info.sender;
+            if (i == 0) send(SIGUSR2);
+            if (i == 1) send(SIGUSR1);
+        }
+    });
+    send(SIGUSR1);
+    f.join();
+    CHECK((got == std::vector{SIGUSR1, SIGUSR2, SIGUSR1}));
+    CHECK(sender == ::getpid());
+}
+
+WEFT_TEST("signal_set: two sets with the same signal both get it") {
+    auto one = signal_set::make({SIGUSR1}).value();
+    auto other = signal_set::make({SIGUSR1, SIGHUP}).value();
+    send(SIGUSR1);
+    CHECK(one.next().value().number == SIGUSR1);
+    CHECK(other.next().value().number == SIGUSR1);
+    one = signal_set();
+    send(SIGUSR1);
+    CHECK(other.next().value().number == SIGUSR1);
+}
+
+WEFT_TEST("signal_set: signals do what they did before when the last set is gone") {
+    CHECK(is_default(SIGUSR1));
+    {
+        const auto one = signal_set::make({SIGUSR1}).value();
+        { const auto other = signal_set::make({SIGUSR1}).value(); }
+        CHECK(!is_default(SIGUSR1));
+        send(SIGUSR1);
+    }
+    CHECK(is_default(SIGUSR1));
+}
+
+WEFT_TEST("signal_set: those that cannot be waited for are refused") {
+    using std::errc;
+    for (const int wrong : {0, -1, 65, SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGILL, SIGFPE, 33})
+        CHECK(signal_set::make({SIGUSR1, wrong}).error() == errc::invalid_argument);
+    CHECK(signal_set::make({}).error() == errc::invalid_argument);
+    CHECK(is_default(SIGUSR1));
+    std::vector<signal_set> many;
+    for (int i = 0; i < 32; ++i) many.push_back(signal_set::make({SIGUSR1}).value());
+    CHECK(signal_set::make({SIGUSR2}).error() == errc::too_many_files_open);
+    CHECK(is_default(SIGUSR2));
+}
+
+POOL_TEST("signal_set: a wait is cancelled, a close is told, and no signal is lost") {
+    const auto set = std::make_unique<signal_set>(signal_set::make({SIGUSR1}).value());
+    std::string log;
+    fiber f(p, options(), [&] {
+        const auto late = with_timeout(1ms, [&] { return set->next(); });
+        log += late.error() == std::errc::timed_out ? 't' : '?';
+        send(SIGUSR1);
+        log += set->next() ? 's' : '?';
+        set->close();
+        log += set->next().error() == errc::closed ? 'c' : '?';
+    });
+    f.join();
+    CHECK(log == "tsc");
+}
+
+WEFT_TEST("signal_set: stress of sets that come and go while signals arrive") {
+    const weft_test::with_test_points points;
+    auto stays = signal_set::make({SIGUSR1}).value();
+    std::atomic<bool> end = false;
+    std::thread sends([&] {
+        while (!end) {
+            send(SIGUSR1);
+            std::this_thread::yield();
+        }
+    });
+    const long count = weft_test::stress_count(100'000);
+    for (long i = 0; i < count; ++i) {
+        auto one = signal_set::make({SIGUSR1}).value();
+        if (i % 8 == 0) { CHECK(one.next().value().number == SIGUSR1); }
+    }
+    end = true;
+    sends.join();
+    CHECK(stays.next().value().number == SIGUSR1);
+}
