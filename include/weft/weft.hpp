@@ -46,6 +46,8 @@
 #include <weft/io/reactor.hpp>
 #include <weft/io/resolve.hpp>
 #include <weft/io/result.hpp>
+#include <weft/io/serve.hpp>
+#include <weft/io/serve_limits.hpp>
 #include <weft/io/signal_set.hpp>
 #include <weft/io/socket.hpp>
 #include <weft/io/standard_streams.hpp>

@@ -1,0 +1,140 @@
+// serve.hpp - a server in one call: accept, limits, deadlines, and a stop that finishes what is
+// under way.
+//
+//     io::serve(listener, [](io::connection<io::tcp_stream>& peer) {
+//         while (auto line = peer.read_line())
+//             if (!peer.write_all(answer(*line))) return;
+//     }, {.connections = 1000, .idle = 30s});
+//
+// It runs until its fiber is cancelled or the listener is closed. Then nobody is accepted any more;
+// a connection that waits for its next request sees the end, one in the middle of a request goes
+// on, and those that are left after the grace are cancelled. Handlers are fibers, dealt out to the
+// workers in turn, each of which stays where its connection is.
+//
+// How the pieces meet is told in detail/serving.hpp.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include <weft/io/detail/serving.hpp>
+#include <weft/io/serve_limits.hpp>
+#include <weft/io/stream.hpp>
+
+namespace weft::inline v0 {
+
+namespace detail {
+
+/// A stream whose reads and writes have the server's idle time.
+template <class Stream>
+struct patient_stream {
+    [[nodiscard]] io::result<std::size_t> read_some(std::span<std::byte> buffer) {
+        if (const io::result<void> ready = stream.wait_readable(by.idle_deadline()); !ready)
+            return std::unexpected(ready.error());
+        return stream.read_some(buffer);
+    }
+    [[nodiscard]] io::result<std::size_t> write_some(std::span<const std::byte> bytes) {
+        if (const io::result<void> ready = stream.wait_writable(by.idle_deadline()); !ready)
+            return std::unexpected(ready.error());
+        return stream.write_some(bytes);
+    }
+
+    Stream stream;
+    const serving& by;
+};
+
+}  // namespace detail
+
+namespace io {
+
+/// What a handler gets: the stream, with the deadlines of the server, and lines. A byte_stream.
+/// Thread-safe: as the stream's; read_line() counts as reading.
+template <class Stream>
+class connection final : public detail::served, public stream_operations<connection<Stream>> {
+public:
+    connection(Stream stream, detail::serving& by)
+        : stream_{std::move(stream), by}, reader_(stream_, by.limits.line) {}
+
+    /// The next line, without its end ("\n" or "\r\n"); valid until the next call.
+    /// Suspends: maybe. Cancel: reported. From: the handler. Fails: as read_some();
+    /// errc::end_of_stream also when the server stops; std::errc::message_size if it is longer
+    /// than the limit.
+    [[nodiscard]] result<std::string_view> read_line() {
+        if (const result<void> next = wait_for_request(); !next)
+            return std::unexpected(next.error());
+        const result<std::string_view> line = reader_.read_until("\n");
+        if (!line) return line;
+        const std::size_t end = line->ends_with("\r\n") ? 2 : 1;
+        return line->substr(0, line->size() - end);
+    }
+
+    /// Until the first byte of a request is there. Between requests the server may stop.
+    /// Suspends: maybe. Cancel: reported. From: the handler. Fails: errc::end_of_stream, when the
+    /// server stops; std::errc::timed_out, when it was idle for too long.
+    [[nodiscard]] result<void> wait_for_request() {
+        const auto ended = std::unexpected(make_error_code(errc::end_of_stream));
+        if (is_stopping()) return ended;
+        if (!reader_.available().empty()) return {};
+        if (!begin_idle()) return ended;
+        const result<void> ready = stream_.stream.wait_readable(stream_.by.idle_deadline());
+        if (!end_idle()) return ended;
+        return ready;
+    }
+
+    /// As the stream's; what read_line() has read ahead comes first. Fails: std::errc::timed_out,
+    /// too, when nothing came, or nothing was taken, for the server's idle time.
+    [[nodiscard]] result<std::size_t> read_some(std::span<std::byte> buffer) {
+        return reader_.read_some(buffer);
+    }
+    [[nodiscard]] result<std::size_t> write_some(std::span<const std::byte> bytes) {
+        return stream_.write_some(bytes);
+    }
+    [[nodiscard]] result<void> shutdown_write() { return stream_.stream.shutdown_write(); }
+    void close() noexcept { stream_.stream.close(); }
+
+    [[nodiscard]] Stream& stream() noexcept { return stream_.stream; }
+
+private:
+    void interrupt() noexcept override { static_cast<void>(stream_.stream.shutdown_read()); }
+
+    detail::patient_stream<Stream> stream_;
+    buffered_reader<detail::patient_stream<Stream>> reader_;
+};
+
+/// Returns when all connections have ended; what it says is why it stopped and what it did.
+/// Suspends: always. Cancel: it stops as described, and says so in the report. From: a fiber.
+/// Fails: what a handler threw (but `cancelled`) stops the server and comes out; std::bad_alloc;
+/// std::invalid_argument for limits that make no sense.
+template <class Listener, class Handler>
+serve_report serve(Listener& listener, Handler handler, const serve_limits& limits = {}) {
+    using accepted = decltype(listener.accept());
+    using stream = typename accepted::value_type;
+    static_assert(std::invocable<Handler&, connection<stream>&>,
+                  "serve: the handler takes a connection<> of the listener's streams");
+    // On the heap, as everything that is shared here: this fiber may be a swapped one.
+    const auto server = std::make_unique<detail::serving>(limits);
+    const auto handle = std::make_shared<Handler>(std::move(handler));
+    server->begin();
+    while (server->take_place()) {
+        accepted peer = listener.accept();
+        if (!peer) {
+            server->stop(peer.error());
+            break;
+        }
+        server->start([server = server.get(), handle, peer = std::move(*peer)]() mutable {
+            const auto mine = std::make_unique<connection<stream>>(std::move(peer), *server);
+            server->run(*mine, [&] { std::invoke(*handle, *mine); });
+        });
+    }
+    return server->finish();
+}
+
+}  // namespace io
+}  // namespace weft::inline v0

@@ -1,0 +1,151 @@
+// serving.cpp - the life of a server; include/weft/io/detail/serving.hpp has the protocol.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <weft/io/detail/serving.hpp>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include <weft/base/assert.hpp>
+
+#include "fiber/fiber_life.hpp"
+
+namespace weft::inline v0::detail {
+
+namespace {
+
+io::serve_limits checked(const io::serve_limits& wanted) {
+    const auto zero = std::chrono::nanoseconds::zero();
+    if (wanted.connections == 0)
+        throw std::invalid_argument("weft: serve_limits::connections is 0");
+    if (wanted.line == 0) throw std::invalid_argument("weft: serve_limits::line is 0");
+    if (wanted.idle <= zero || wanted.total <= zero || wanted.grace < zero)
+        throw std::invalid_argument("weft: a time of serve_limits is negative, or 0");
+    return wanted;
+}
+
+}  // namespace
+
+time_point serving::idle_deadline() const noexcept {
+    if (limits.idle == io::serve_limits::never) return no_deadline;
+    return deadline_after(now_for_sleep(), limits.idle);
+}
+
+serving::serving(const io::serve_limits& wanted)
+    : limits(checked(wanted)),
+      home_(this_fiber::executor()),
+      places_(static_cast<std::ptrdiff_t>(
+          std::min<std::size_t>(wanted.connections, counting_semaphore<>::max()))) {}
+
+serving::~serving() {
+    if (!finished_) drain(std::chrono::nanoseconds::zero());
+}
+
+// --- the server's fiber
+
+void serving::begin() {
+    const std::lock_guard lock(lock_);
+    accepting_.emplace();
+}
+
+bool serving::take_place() {
+    try {
+        places_.acquire();
+        return true;
+    } catch (const cancelled& why) {
+        stop(error_code_of(why.reason()));
+        return false;
+    }
+}
+
+void serving::count_one() noexcept {
+    connections_.add();
+    const std::lock_guard lock(lock_);
+    ++report_.accepted;
+    report_.most = std::max(report_.most, ++open_);
+}
+
+fiber_options serving::next_options() noexcept {
+    fiber_options options = limits.fiber;
+    if (!options.worker && home_.workers() > 1) options.worker = turn_++ % home_.workers();
+    return options;
+}
+
+void serving::stop(std::error_code why) noexcept {
+    const std::lock_guard lock(lock_);
+    if (!report_.stopped_by) report_.stopped_by = why;
+}
+
+io::serve_report serving::finish() {
+    drain(limits.grace);
+    if (failure_ != nullptr) std::rethrow_exception(failure_);
+    return report_;
+}
+
+void serving::drain(std::chrono::nanoseconds grace) {
+    finished_ = true;
+    {
+        const std::lock_guard lock(lock_);
+        accepting_.reset();
+    }
+    shield([this] { stop_all(); });  // for calls on streams obey the cancellation of this fiber
+    const auto until_all_ended = [this] { connections_.wait(); };
+    if (grace == io::serve_limits::never) return shield(until_all_ended);
+    if (grace > std::chrono::nanoseconds::zero() && shield(grace, until_all_ended)) return;
+    cancel_all();
+    shield(until_all_ended);
+}
+
+void serving::stop_all() noexcept {
+    const std::lock_guard lock(lock_);
+    stopping_ = true;
+    for (served* one = first_; one != nullptr; one = one->next_) one->stop();
+}
+
+// Stop callbacks of a handler run in this, so not under the lock.
+void serving::cancel_all() {
+    std::vector<fiber_handle> left;
+    {
+        const std::lock_guard lock(lock_);
+        for (served* one = first_; one != nullptr; one = one->next_) left.push_back(one->fiber_);
+        report_.cut += left.size();
+    }
+    for (const fiber_handle& one : left)
+        request_stop(*handle_access::block(one), cancel_reason::shutdown);
+}
+
+// --- a handler's fiber
+
+void serving::enter(served& connection) noexcept {
+    const std::lock_guard lock(lock_);
+    connection.fiber_ = this_fiber::handle();
+    connection.next_ = first_;
+    if (first_ != nullptr) first_->previous_ = &connection;
+    first_ = &connection;
+    if (stopping_) connection.stop();
+}
+
+void serving::exit(served& connection) noexcept {
+    const std::lock_guard lock(lock_);
+    (connection.previous_ != nullptr ? connection.previous_->next_ : first_) = connection.next_;
+    if (connection.next_ != nullptr) connection.next_->previous_ = connection.previous_;
+}
+
+// Nobody else stands in accepting_ than the server's own waits, so no callback of anybody runs.
+void serving::fail(std::exception_ptr error) noexcept {
+    const std::lock_guard lock(lock_);
+    if (failure_ == nullptr) failure_ = std::move(error);
+    if (accepting_) accepting_->cancel(cancel_reason::failed);
+}
+
+// The last thing: then the server may be gone.
+void serving::leave() noexcept {
+    {
+        const std::lock_guard lock(lock_);
+        --open_;
+    }
+    places_.release();
+    connections_.done();
+}
+
+}  // namespace weft::inline v0::detail
