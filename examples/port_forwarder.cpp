@@ -1,0 +1,82 @@
+// port_forwarder.cpp - whoever connects here is connected with somebody else.
+//
+//     port_forwarder 8080 example.org 80      until SIGINT or SIGTERM
+//     port_forwarder                          to a server of its own, once
+//
+// Two fibers a connection, one for each direction. When one side ends its sending, so does the
+// other; when one fails, both are closed.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include <weft/weft.hpp>
+
+using namespace weft;
+
+namespace {
+
+using peer = io::connection<io::tcp_stream>;
+
+template <class From, class To>
+bool pump(From& from, To& to) {
+    std::array<std::byte, 16 * 1024> buffer;
+    for (;;) {
+        const auto got = from.read_some(buffer);
+        if (!got) return false;
+        if (*got == 0) return to.shutdown_write().has_value();
+        if (!io::write_all(to, std::span(buffer).first(*got))) return false;
+    }
+}
+
+void forward(peer& here, const std::string& host, const std::string& service) {
+    auto there = io::connect(host, service);
+    if (!there) {
+        std::fprintf(stderr, "%s: %s\n", host.c_str(), there.error().message().c_str());
+        return;
+    }
+    fiber back([&] {
+        if (!pump(*there, here)) here.close();
+    });
+    if (!pump(here, *there)) there->close();
+    back.join();
+}
+
+bool try_it(const io::address& where) {
+    auto stream = io::tcp_stream::connect(where).value();
+    stream.write_all("to and fro").value();
+    stream.shutdown_write().value();
+    std::array<std::byte, 10> back;
+    stream.read_exactly(back).value();
+    return std::ranges::equal(back, io::bytes_of("to and fro")) &&
+           stream.read_some(back).value() == 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    return run([&] {
+        const bool alone = argc < 4;
+        auto echo = io::tcp_listener::bind(io::address::loopback_ipv4(0)).value();
+        const auto port = static_cast<std::uint16_t>(alone ? 0 : std::atoi(argv[1]));
+        const std::string host = alone ? "localhost" : argv[2];
+        const std::string service =
+            alone ? std::to_string(echo.local_address().value().port()) : argv[3];
+        auto listener = io::tcp_listener::bind(io::address::loopback_ipv4(port)).value();
+        auto signals = io::signal_set::make({SIGINT, SIGTERM}).value();
+        std::printf("port %d\n", listener.local_address().value().port());
+        std::fflush(stdout);
+
+        fiber server([&] { io::serve(listener, [&](peer& one) { forward(one, host, service); }); });
+        fiber echoes([&] { io::serve(echo, [](peer& one) { pump(one, one); }); });
+        const bool good = !alone || try_it(listener.local_address().value());
+        if (!alone) static_cast<void>(signals.next());
+        server.request_stop();
+        echoes.request_stop();
+        server.join();
+        echoes.join();
+        return good ? 0 : 1;
+    });
+}

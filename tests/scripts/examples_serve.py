@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+"""examples_serve.py - the servers of examples/ against clients that are not ours.
+
+Each is started on a free port, talked to over loopback, and asked to end by SIGTERM while somebody
+is connected; it must end with status 0.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import os
+import pathlib
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+
+EXAMPLES = pathlib.Path(os.environ["PROGRAM_DIR"]).parent.parent / "examples"
+EMULATOR = shlex.split(os.environ.get("EMULATOR", ""))
+
+
+def command(name, *arguments):
+    return [*EMULATOR, str(EXAMPLES / name), *map(str, arguments)]
+
+
+class Server:
+    """One that runs until the end of a block."""
+
+    def __init__(self, name, *arguments):
+        self.process = subprocess.Popen(
+            command(name, *arguments), stdout=subprocess.PIPE, text=True
+        )
+        self.port = int(self.process.stdout.readline().split()[1])
+
+    def __enter__(self):
+        return self
+
+    def connect(self):
+        peer = socket.create_connection(("127.0.0.1", self.port), timeout=30)
+        return peer, peer.makefile("r")
+
+    def __exit__(self, *failure):
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            status = self.process.wait(timeout=60)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise
+        assert failure[0] is not None or status == 0, f"ended with status {status}"
+
+
+def echo():
+    with Server("echo_server", 0) as server:
+        peers = [server.connect() for _ in range(20)]
+        for i, (peer, lines) in enumerate(peers):
+            peer.sendall(f"line {i}\n".encode())
+            assert lines.readline() == f"line {i}\n"
+        peer, lines = peers[0]
+        sent = b"x" * 100_000
+        peer.sendall(sent + b"\n")
+        assert lines.readline() == sent.decode() + "\n"
+        out = subprocess.run(
+            command("load_generator", "127.0.0.1", server.port, 5, 500),
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert out.returncode == 0 and "500 requests" in out.stdout, out
+
+
+def chat():
+    with Server("chat_server", 0) as server:
+        peers = []
+        for name in ("ann", "bob", "eve"):
+            peer, lines = server.connect()
+            peer.sendall(f"{name}\n".encode())
+            while lines.readline() != f"{name} is here\n":
+                pass
+            peers.append((peer, lines))
+        peers[0][0].sendall(b"hello all\n")
+        for _, lines in peers[1:]:
+            while lines.readline() != "ann: hello all\n":
+                pass
+        peers[2][0].close()
+        peers[2][1].close()
+        while peers[0][1].readline() != "eve has left\n":
+            pass
+
+
+def forward():
+    with Server("echo_server", 0) as target:
+        with Server("port_forwarder", 0, "127.0.0.1", target.port) as server:
+            peer, lines = server.connect()
+            peer.sendall(b"there and back\n")
+            assert lines.readline() == "there and back\n"
+            peer.shutdown(socket.SHUT_WR)
+            assert lines.readline() == ""
+    with socket.socket() as closed:  # nobody listens
+        closed.bind(("127.0.0.1", 0))
+        with Server("port_forwarder", 0, "127.0.0.1", closed.getsockname()[1]) as server:
+            peer, lines = server.connect()
+            assert lines.readline() == ""
+
+
+def crawl():
+    with tempfile.TemporaryDirectory() as folder:
+        for i in range(50):
+            path = pathlib.Path(folder) / str(i % 7) / f"{i}.txt"
+            path.parent.mkdir(exist_ok=True)
+            path.write_text("one two three\n")
+        out = subprocess.run(
+            command("file_crawler", folder), capture_output=True, text=True, timeout=60
+        )
+        assert out.stdout == "50 files, 150 words, 0 not readable\n", out
+
+
+def main():
+    if not (EXAMPLES / "echo_server").exists():
+        print("the examples were not built")
+        return 77
+    if "thread" in os.environ.get("SANITIZE", ""):
+        print("TSan holds signals back from threads that sleep")
+        return 77
+    for test in (echo, chat, forward, crawl):
+        test()
+        print(f"{test.__name__}: good")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
