@@ -131,6 +131,11 @@ result<std::size_t> descriptor::perform(direction which, detail::attempt attempt
     return state_->perform(which, attempt);
 }
 
+result<std::size_t> descriptor::call(detail::attempt asked) const {
+    if (state_ == nullptr) return no_descriptor();
+    return state_->call(asked);
+}
+
 result<std::size_t> descriptor::read_some(std::span<std::byte> buffer) {
     return perform(direction::read, [=](int number) noexcept {
         return system_call([=] { return ::read(number, buffer.data(), buffer.size()); });

@@ -58,7 +58,7 @@ io::result<void> connect_socket(io::descriptor& socket, const io::address& to) {
     if (const auto ready = socket.wait_writable(); !ready) return ready;
     int error = 0;
     socklen_t size = sizeof error;
-    const auto asked = socket.perform(io::direction::write, [&](int number) noexcept {
+    const auto asked = socket.call([&](int number) noexcept {
         return system_call(
             [&] { return ::getsockopt(number, SOL_SOCKET, SO_ERROR, &error, &size); });
     });

@@ -21,12 +21,11 @@ using detail::system_error_of;
 
 namespace {
 
-// A call that never says "not now"; const, for asking changes nothing.
+// A call that never says "not now".
 template <class Call>
 result<std::size_t> ask(const descriptor& asked, Call call) {
-    return const_cast<descriptor&>(asked).perform(direction::read, [&](int number) noexcept {
-        return system_call([&] { return call(number); });
-    });
+    return asked.call(
+        [&](int number) noexcept { return system_call([&] { return call(number); }); });
 }
 
 template <class Call>

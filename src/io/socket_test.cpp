@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <thread>
 
 #include <weft/io/pipe.hpp>
@@ -288,6 +289,39 @@ MATRIX_TEST("tcp: bytes that came while nobody waited are seen, though the last 
     again = true;
     run();
     CHECK(read == 3);
+}
+
+// Both use up the edge, and may leave bytes behind.
+MATRIX_TEST("tcp: a read after a wait for readability, or after a vectored one, finds the rest") {
+    connection c;
+    std::size_t read = 0;
+    spawn([&] {
+        read += c.here.read_some(c.buffer).value();  // leaves room
+        CHECK(c.here.wait_readable());
+        read += c.here.read_some(std::span(c.buffer).first(2)).value();
+        read += c.here.read_some(c.buffer).value();  // leaves room
+        const std::span<std::byte> one[] = {std::span(c.buffer).first(1)};
+        read += c.here.read_some(one).value();
+        read += c.here.read_some(c.buffer).value();
+    });
+    for (const char* text : {"a", "bcd", "ef"}) {
+        run_until_blocked();
+        CHECK(::write(c.there.native_handle(), text, std::strlen(text)) ==
+              static_cast<ssize_t>(std::strlen(text)));
+    }
+    run();
+    CHECK(read == 6);
+}
+
+MATRIX_TEST("tcp: what never waits is done by one who was asked to stop, too") {
+    connection c;
+    bool done = false;
+    fiber f(s, options(), [&] {
+        done = c.here.local_address() && c.here.set_no_delay(false) && c.here.shutdown_write();
+    });
+    f.request_stop();
+    run();
+    CHECK(done);
 }
 
 LOOP_TEST("tcp: bytes behind an urgent one are seen") {

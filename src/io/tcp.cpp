@@ -43,7 +43,7 @@ result<void> tcp_stream::set_keep_alive(bool on) {
 
 result<void> tcp_stream::set_reset_on_close(bool on) {
     const linger value{.l_onoff = on ? 1 : 0, .l_linger = 0};
-    const auto done = descriptor_.perform(direction::write, [&](int number) noexcept {
+    const auto done = descriptor_.call([&](int number) noexcept {
         return detail::system_call(
             [&] { return ::setsockopt(number, SOL_SOCKET, SO_LINGER, &value, sizeof value); });
     });

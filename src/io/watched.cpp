@@ -250,6 +250,8 @@ io::result<std::size_t> watched::perform(io::direction which, attempt tried) {
     const visit inside(*this);
     if (!inside) return closed_error();
     if (const std::error_code stopped = before_call()) return std::unexpected(stopped);
+    if (which == io::direction::read && tried.full == 0)  // it may leave some, and use up the edge
+        emptied_.store(false, std::memory_order_relaxed);
     bool empty =
         tried.full != 0 && emptied_.load(std::memory_order_relaxed) && bool(this_fiber::get_id());
     for (;;) {
@@ -272,6 +274,15 @@ io::result<std::size_t> watched::perform(io::direction which, attempt tried) {
         if (is_closed()) return closed_error();
         if (*outcome != wait_outcome::event) return std::unexpected(report_of(*outcome).error());
     }
+}
+
+io::result<std::size_t> watched::call(attempt asked) {
+    const visit inside(*this);
+    if (!inside) return closed_error();
+    long result = -EINTR;
+    while (result == -EINTR) result = asked.call(asked.function, number_);
+    if (result < 0) return system_error_of(result);
+    return static_cast<std::size_t>(result);
 }
 
 io::result<void> watched::wait(io::direction which, time_point deadline) {

@@ -58,6 +58,8 @@ public:
     }
 
     [[nodiscard]] io::result<std::size_t> perform(io::direction which, attempt tried);
+    /// One that never has to wait, and is not cancelled.
+    [[nodiscard]] io::result<std::size_t> call(attempt asked);
     [[nodiscard]] io::result<void> wait(io::direction which, time_point deadline);
     /// wait() without entering: for a private one. False: it cannot be waited for.
     [[nodiscard]] bool wait_until_ready(io::direction which, time_point deadline,

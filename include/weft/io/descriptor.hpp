@@ -105,6 +105,19 @@ public:
     }
     [[nodiscard]] result<std::size_t> perform(direction which, detail::attempt attempt);
 
+    /// One that never has to wait, as those that ask or set something.
+    /// Suspends: never. Cancel: ignored. From: any fiber or thread. Fails: as the call does;
+    /// errc::closed.
+    template <class Function>
+        requires std::is_nothrow_invocable_r_v<long, Function&, int>
+    [[nodiscard]] result<std::size_t> call(Function function) const {
+        return call(detail::attempt{[](void* f, int number) noexcept -> long {
+                                        return (*static_cast<Function*>(f))(number);
+                                    },
+                                    &function});
+    }
+    [[nodiscard]] result<std::size_t> call(detail::attempt asked) const;
+
     /// Once; then it does nothing. Whoever waits on it gets errc::closed, and so do all calls
     /// after it.
     /// Suspends: never. From: any fiber or thread. Fails: never.
