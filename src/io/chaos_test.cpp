@@ -126,8 +126,5 @@ WEFT_TEST("chaos: stress, every message comes once through a proxy that splits a
 }
 
 WEFT_TEST("chaos: stress, no message comes twice when connections are dropped in the middle") {
-    const char* const reactor = std::getenv("WEFT_REACTOR");
-    if (reactor != nullptr && std::string_view(reactor) == "io_uring")
-        GTEST_SKIP() << "a server does not hear of every drop there, and waits for its grace";
     on_every_pool(weft_test::stress_count(20'000), 50);
 }

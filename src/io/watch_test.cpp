@@ -19,8 +19,7 @@ namespace {
 
 class told_by_hand final : public detail::reactor {
 public:
-    explicit told_by_hand(const detail::worker& owner)
-        : reactor(owner, io::reactor_kind::automatic) {}
+    explicit told_by_hand(const detail::worker& owner) : reactor(owner, io::reactor_kind::none) {}
     using reactor::tell;
 
     [[nodiscard]] std::error_code submit(int, std::uint64_t) noexcept override { return {}; }

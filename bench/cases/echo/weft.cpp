@@ -4,6 +4,5 @@
 #include "cases/echo/weft_echo.hpp"
 
 int main(int argc, char** argv) {
-    bench::echo::run(bench::read_arguments(argc, argv), "weft, epoll",
-                     weft::io::reactor_kind::epoll);
+    bench::echo::run(bench::read_arguments(argc, argv), "weft, epoll");
 }

@@ -1,4 +1,4 @@
-// weft_echo.hpp - the case `echo` on a weft loop, whichever reactor and kind of fiber.
+// weft_echo.hpp - the case `echo` on a weft loop.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -8,18 +8,16 @@
 
 #include <weft/exec/loop.hpp>
 #include <weft/fiber/go.hpp>
-#include <weft/io/reactor.hpp>
 #include <weft/io/tcp.hpp>
 
 #include "cases/echo/workload.hpp"
 
 namespace bench::echo {
 
-inline void run(const settings& how, const char* row, weft::io::reactor_kind reactor) {
+inline void run(const settings& how, const char* row) {
     using namespace weft;
     measure(how, row, [&](unsigned count, const std::function<void(std::uint16_t)>& start) {
         loop s;
-        io::choose_reactor(s, reactor);
         auto listener = io::tcp_listener::bind(io::address::loopback_ipv4(0)).value();
         start(listener.local_address().value().port());
         go(s, [&] {

@@ -2,9 +2,7 @@
 //
 // A reactor is attached to a worker or loop when something there first waits for a descriptor: a
 // program without I/O has no descriptors of ours. An idle worker sleeps in it, a busy one looks
-// there every 61 dispatches and every 100 us. Which one is asked for by choose_reactor(), else by
-// the environment variable WEFT_REACTOR (epoll or io_uring); else it is epoll. Where io_uring is
-// refused, as containers often do, epoll serves.
+// there every 61 dispatches and every 100 us. There is one kind so far, over epoll.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -15,18 +13,11 @@
 
 namespace weft::inline v0::io {
 
-enum class reactor_kind : unsigned char { automatic, epoll, io_uring };
+enum class reactor_kind : unsigned char { none, epoll };
 
-/// For all workers of this executor that have no reactor yet.
-/// Suspends: never. From: any thread. Fails: never; in_use() tells what came of it.
-void choose_reactor(executor& where, reactor_kind wanted) noexcept;
-
-/// The reactor of the worker that runs the caller; automatic: it has none so far, or the caller
+/// The reactor of the worker that runs the caller; none: it has none so far, or the caller
 /// runs on no executor of ours. From: any fiber or thread.
 [[nodiscard]] reactor_kind reactor_in_use() noexcept;
-
-/// Whether this build and this kernel can do it.
-[[nodiscard]] bool is_available(reactor_kind kind) noexcept;
 
 [[nodiscard]] std::string_view to_string(reactor_kind kind) noexcept;
 
