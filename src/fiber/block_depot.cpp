@@ -118,6 +118,13 @@ void fetch(void* block, std::size_t size) noexcept {
 
 }  // namespace
 
+// A worker that ends a fiber that was started elsewhere must not allocate for that: it has room for
+// control blocks with small callables from the beginning.
+block_cache::block_cache() noexcept {
+    for (std::size_t which = class_of(320); which <= class_of(512); ++which)
+        shelves_[which].current = block_depot::shared().exchange_full(which, nullptr);
+}
+
 block_cache::~block_cache() {
     for (std::size_t which = 0; which < block_classes; ++which)
         for (block_magazine* const one : {shelves_[which].current, shelves_[which].spare})

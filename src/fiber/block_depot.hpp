@@ -30,7 +30,7 @@ struct block_magazine {
 /// Thread-safe: no; a worker owns it.
 class block_cache {
 public:
-    block_cache() = default;
+    block_cache() noexcept;
     block_cache(const block_cache&) = delete;
     block_cache& operator=(const block_cache&) = delete;
     ~block_cache();
