@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include <weft/fiber/detail/swapped.hpp>
@@ -199,13 +200,35 @@ report file::write_at(std::uint64_t offset, std::span<const std::byte> from) {
         });
 }
 
+namespace {
+
+// For a kernel, or an emulator, that does not know the flag: the file once more, to append only.
+ssize_t append_by_another(int descriptor, std::span<const std::byte> part) {
+    if (descriptor < 0) {
+        errno = EBADF;
+        return -1;
+    }
+    const std::string path = "/proc/self/fd/" + std::to_string(descriptor);
+    const int appends = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+    if (appends < 0) return -1;
+    const ssize_t n = ::write(appends, part.data(), part.size());
+    const int error = errno;
+    ::close(appends);
+    errno = error;
+    return n;
+}
+
+}  // namespace
+
 report file::append(std::span<const std::byte> from) {
     const steady_bytes steady(from);
     return try_blocking([descriptor = descriptor_, bytes = steady.bytes()]() -> report {
         return write_all(bytes, [&](std::span<const std::byte> part) {
             const iovec one{.iov_base = const_cast<std::byte*>(part.data()),
                             .iov_len = part.size()};
-            return ::pwritev2(descriptor, &one, 1, -1, RWF_APPEND);
+            const ssize_t n = ::pwritev2(descriptor, &one, 1, -1, RWF_APPEND);
+            if (n >= 0 || (errno != ENOSYS && errno != EOPNOTSUPP)) return n;
+            return append_by_another(descriptor, part);
         });
     });
 }
