@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include <weft/weft.hpp>
 
@@ -27,12 +28,12 @@ void dumped() {
     waits.wait();
     std::string seen;
     const auto log = [&](std::string_view line) { seen += line; };
-    for (int i = 0; i < 1000 && seen.find("reader") == std::string::npos; ++i) {
+    while (seen.find("reader") == std::string::npos) {  // once it waits
         seen.clear();
         // [dump]
         weft::dump([&](std::string_view line) { log(line); });
         // [/dump]
-        sleep_for(1ms);
+        std::this_thread::yield();
     }
     stop.set();
     p.drain();

@@ -1,13 +1,15 @@
 // inline_run.cpp - a child runs as a plain call on the stack of the fiber that waits for it.
 //
-//      parent                                     its stack
-//      waits for its children                     | parent                    |
-//      takes back one that nobody has started     | parent | child            |
-//        worker.current = child; calls it         |        |   ... may wait:  |  its registers are
-//        in child ends: returns                      |        |   then it is     |  its own block,
-//        and
-//      worker.current = parent                    | parent |   parked here    |  any worker resumes
-//      it the next; none: waits as usual
+//   parent                                     its stack
+//   waits for its children                     | parent          |
+//   takes back one that nobody has started     |                 |
+//     worker.current = child; calls it         | parent | child  |
+//     child waits: it is parked right there,   | parent | parked |
+//       its registers are in its own block,    |                 |
+//       and any worker may resume it           | parent | child  |
+//     child ends: returns                      |                 |
+//   worker.current = parent                    | parent          |
+//   the next one; none: waits as usual
 //
 // The parent could not have gone on before the child ended: so it loses nothing by standing below
 // it. It is in no queue meanwhile; when the child ends the thread goes on as the parent, wherever

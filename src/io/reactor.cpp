@@ -43,12 +43,6 @@ void reactor::tell(std::uint64_t key, bool readable, bool writable, bool ended) 
         if (one != nullptr) one->wake();
 }
 
-bool reactor::rearm(std::uint64_t key) noexcept {
-    watch& ended = watches.at(static_cast<std::uint32_t>(key));
-    const std::lock_guard guard(ended.lock);
-    return ended.key() != key || !submit(ended.number, key);
-}
-
 namespace {
 
 // What a worker with I/O sleeps in.

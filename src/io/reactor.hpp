@@ -92,10 +92,6 @@ public:
 protected:
     /// One report: {index, generation}; which sides are ready; whether nothing more will be read.
     void tell(std::uint64_t key, bool readable, bool writable, bool ended) noexcept;
-    /// The kernel has ended what was submitted under this key by itself: once more, unless that was
-    /// wanted. Whoever wants it retires the key first: so either this sees that, or cancel() comes
-    /// after this. False: it cannot be had.
-    [[nodiscard]] bool rearm(std::uint64_t key) noexcept;
 
 private:
     executor* const home;

@@ -39,7 +39,6 @@ std::uint64_t watch_table::retire(watch& used) noexcept {
     const std::lock_guard guard(used.lock);
     const std::uint64_t key = used.key();
     ++used.generation;
-    used.number = -1;
     for (watch::side& one : used.sides) one = {};
     return key;
 }

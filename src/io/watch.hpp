@@ -3,13 +3,12 @@
 // A descriptor is registered with a reactor once, edge-triggered, for both directions. Per
 // direction there is {nothing, ready, somebody who waits}:
 //
-//   whoever wants to read                            the reactor
-//   calls read(2): "not now"                         an edge: the descriptor has become readable
-//   lock; ready? take that, unlock, read again       lock; is it the generation that was
-//   registered?
-//         else be the one who waits, unlock                somebody waits, and can be claimed?
-//   later: woken, reads again                              then he is woken, after the unlock;
-//                                                          else: ready
+//   whoever wants to read                      the reactor
+//   calls read(2): "not now"                   an edge: the descriptor has become readable
+//   lock; ready? take that, unlock,            lock; is it the generation that was registered?
+//     read again                                 somebody waits, and can be claimed? then he is
+//   else be the one who waits, unlock              woken, after the unlock
+//   later: woken, reads again                    else: ready
 //
 // Edges that come before the call fails are seen by the call itself; later ones find `ready` unset
 // and set it, or find the waiter: none is lost. An edge that was seen by both costs one call that
@@ -65,7 +64,6 @@ struct alignas(64) watch {
     spin_lock lock;
     // Guarded by the lock.
     std::uint32_t generation = 0;
-    int number = -1;  // of the descriptor
     std::array<side, 2> sides;
     // Guarded by the table's lock.
     watch* next_free = nullptr;

@@ -128,7 +128,7 @@ void watched::wake_all() noexcept {
 void watched::forget() noexcept {
     watch* const mine = watch_.exchange(nullptr, std::memory_order_seq_cst);
     if (mine == nullptr) return;
-    home_->cancel(number_, watch_table::retire(*mine));  // in this order: see rearm()
+    home_->cancel(number_, watch_table::retire(*mine));
     home_->watches.give_back(*mine);
     home_.reset();
 }
@@ -153,10 +153,6 @@ io::result<watch*> watched::settle() {
         forget();
     }
     watch& fresh = (*here)->watches.take();
-    {
-        const std::lock_guard also(fresh.lock);
-        fresh.number = number_;
-    }
     if (const std::error_code refused = (*here)->submit(number_, fresh.key())) {
         static_cast<void>(watch_table::retire(fresh));
         (*here)->watches.give_back(fresh);

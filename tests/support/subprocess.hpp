@@ -118,16 +118,22 @@ inline std::string program_path(const std::string& name) {
     return std::string(WEFT_TEST_PROGRAM_DIR) + "/" + name;
 }
 
-/// Runs tests/programs/NAME.cpp, on another architecture through the emulator.
-inline subprocess_result run_program(const std::string& name,
-                                     const std::vector<std::string>& arguments = {},
-                                     std::vector<std::string> environment = {}) {
+/// The words that start it, on another architecture through the emulator.
+inline std::vector<std::string> program_command(const std::string& name) {
     std::vector<std::string> command;
     std::istringstream emulator(WEFT_TEST_EMULATOR);
     for (std::string word; emulator >> word;) command.push_back(word);
     if (!command.empty() && command[0].find('/') == std::string::npos)
         command[0] = find_tool(command[0]);
     command.push_back(program_path(name));
+    return command;
+}
+
+/// Runs tests/programs/NAME.cpp.
+inline subprocess_result run_program(const std::string& name,
+                                     const std::vector<std::string>& arguments = {},
+                                     std::vector<std::string> environment = {}) {
+    std::vector<std::string> command = program_command(name);
     command.insert(command.end(), arguments.begin(), arguments.end());
     return run_command(std::move(command), std::move(environment));
 }
