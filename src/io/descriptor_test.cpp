@@ -1,9 +1,7 @@
-// descriptor_test.cpp - waiting for descriptors, on loops, pools and plain threads.
+// descriptor_test.cpp - waiting for descriptors: cancelled, closed, moved, reused.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
-#include <poll.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <thread>
@@ -18,18 +16,12 @@
 #include "io_support.hpp"
 #include "loops.hpp"
 #include "pools.hpp"
-#include "test_points.hpp"
 
 using namespace weft;
 using namespace std::chrono_literals;
-using weft_test::bytes;
+using weft_test::is_readable;
 
 namespace {
-
-bool is_readable(int number) {
-    pollfd one{.fd = number, .events = POLLIN, .revents = 0};
-    return ::poll(&one, 1, 0) == 1;
-}
 
 std::byte buffer[64];  // of the tests on one thread
 
@@ -370,128 +362,4 @@ WEFT_TEST("descriptor: release gives the number back, open") {
     CHECK(!ends.reader);
     CHECK(::fcntl(number, F_GETFD) >= 0);
     ::close(number);
-}
-
-POOL_TEST("descriptor: bytes go from fiber to fiber") {
-    io::pipe ends = io::pipe::make().value();
-    std::vector<std::byte> much(1 << 20);
-    for (std::size_t i = 0; i < much.size(); ++i) much[i] = weft_test::byte_at(i);
-    std::vector<std::byte> got(much.size());
-    spawn([&] { CHECK(ends.writer.write_all(much)); });
-    spawn([&] { CHECK(ends.reader.read_exactly(got)); });
-    p.drain();
-    CHECK(got == much);
-}
-
-POOL_TEST("descriptor: an idle pool with I/O is woken by a post from outside") {
-    io::pipe ends = io::pipe::make().value();
-    std::vector<std::byte> read(8);
-    spawn([&] { static_cast<void>(ends.reader.read_some(read)); });
-    for (int i = 0; i < 100; ++i) {
-        fiber f(p, options(), [] { yield(); });
-        f.join();
-    }
-    ends.reader.close();
-    p.drain();
-}
-
-POOL_TEST("descriptor: a pool that ends cancels who reads") {
-    auto ends = std::make_shared<io::pipe>(io::pipe::make().value());
-    spawn([ends] {
-        auto read = std::make_unique<std::byte[]>(8);
-        CHECK(ends->reader.read_some(std::span(read.get(), 8)).error() ==
-              std::errc::operation_canceled);
-    });
-    CHECK(!p.shutdown(10s));
-}
-
-WEFT_TEST("descriptor: fibers that only yield do not keep a pool from its I/O") {
-    for (unsigned workers : {1U, 2U}) {
-        pool p({.workers = workers});
-        io::pipe ends = io::pipe::make().value();
-        std::atomic<bool> stop = false;
-        for (int i = 0; i < 8; ++i)
-            go(p, [&] {
-                while (!stop) yield();
-            });
-        std::atomic<int> reads = 0;
-        fiber reader(p, [&] {
-            while (ends.reader.read_some(buffer).value_or(0) == 1) {
-                ++reads;
-                reads.notify_all();
-            }
-            stop = true;
-        });
-        for (int i = 0; i < 20; ++i) {  // each when the one before was read, so it has to wait
-            CHECK(ends.writer.write_all("x"));
-            reads.wait(i);
-        }
-        ends.writer.close();
-        reader.join();
-    }
-}
-
-WEFT_TEST("descriptor: one fiber that only yields does not keep a loop from its I/O") {
-    loop s;
-    io::pipe ends = io::pipe::make().value();
-    bool stop = false;
-    go(s, [&] {
-        CHECK(ends.reader.read_some(buffer));
-        stop = true;
-    });
-    go(s, [&] {
-        yield();
-        CHECK(::write(ends.writer.native_handle(), "x", 1) == 1);
-        while (!stop) yield();
-    });
-    s.run();
-}
-
-WEFT_TEST("loop: its descriptor is readable when I/O has come, whichever was first") {
-    for (const bool descriptor_first : {false, true}) {
-        loop s;
-        io::pipe ends = io::pipe::make().value();
-        int reads = 0;
-        int watched = descriptor_first ? s.descriptor() : -1;
-        go(s, [&] {
-            while (ends.reader.read_some(buffer).value_or(0) != 0) ++reads;
-        });
-        s.poll();
-        if (!descriptor_first) watched = s.descriptor();
-        s.poll();
-        CHECK(!is_readable(watched));
-        for (int i = 1; i <= 3; ++i) {
-            CHECK(::write(ends.writer.native_handle(), "x", 1) == 1);
-            CHECK(is_readable(watched));
-            CHECK(s.poll());
-            CHECK(reads == i);
-            CHECK(!is_readable(watched));
-        }
-        CHECK(s.descriptor() == watched);
-        ends.writer.close();
-        CHECK(is_readable(watched));
-        s.run();
-    }
-}
-
-WEFT_TEST("loop: run inside a fiber of a pool, it waits for its I/O as that fiber") {
-    pool p({.workers = 1});
-    io::pipe ends = io::pipe::make().value();
-    io::pipe back = io::pipe::make().value();
-    fiber outer(p, [&] {
-        loop inner;
-        go(inner, [&] {
-            CHECK(ends.reader.read_some(buffer));
-            CHECK(back.writer.write_all("y"));
-        });
-        inner.run();
-    });
-    fiber beside(p, [&] {
-        yield();
-        CHECK(ends.writer.write_all("x"));
-        std::byte mine[1];
-        CHECK(back.reader.read_some(mine));
-    });
-    outer.join();
-    beside.join();
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <dirent.h>
+#include <poll.h>
 
 #include <cstddef>
 #include <span>
@@ -27,6 +28,12 @@ inline std::size_t open_descriptors() {
     while (all != nullptr && ::readdir(all) != nullptr) ++count;
     if (all != nullptr) ::closedir(all);
     return count;
+}
+
+/// Whether a read of that number would not block now.
+inline bool is_readable(int number) {
+    pollfd one{.fd = number, .events = POLLIN, .revents = 0};
+    return ::poll(&one, 1, 0) == 1;
 }
 
 /// Fails the test if more descriptors are open at its end than at its beginning.

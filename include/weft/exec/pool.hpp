@@ -6,7 +6,8 @@
 //     p.drain();
 //
 // It runs runnables and counts outstanding work; it knows no fiber. How workers sleep and wake
-// each other is in src/exec/parking.hpp, what one of them does all day in src/exec/pool_worker.cpp.
+// each other is in src/exec/parking.hpp, what one of them does all day in src/exec/pool_worker.cpp
+// and, when there is nothing to do, pool_search.cpp.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -1,0 +1,194 @@
+// connect_test.cpp - how sockets come to be: listening, connecting, accepting, over loopback.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include <weft/io/pipe.hpp>
+#include <weft/io/tcp.hpp>
+#include <weft/io/unix.hpp>
+#include <weft/scope/deadline.hpp>
+
+#include "io_support.hpp"
+#include "loops.hpp"
+
+using namespace weft;
+using namespace std::chrono_literals;
+using io::address;
+using io::tcp_listener;
+using io::tcp_stream;
+
+namespace {
+
+// Fills the descriptors of this process up to its limit while it lives.
+class all_descriptors_taken {
+public:
+    all_descriptors_taken() {
+        ::getrlimit(RLIMIT_NOFILE, &before_);
+        rlimit few = before_;
+        few.rlim_cur = weft_test::open_descriptors() + 16;
+        ::setrlimit(RLIMIT_NOFILE, &few);
+        int number = 0;
+        while ((number = ::open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0) taken_.push_back(number);
+    }
+    all_descriptors_taken(const all_descriptors_taken&) = delete;
+    all_descriptors_taken& operator=(const all_descriptors_taken&) = delete;
+    ~all_descriptors_taken() {
+        give_back();
+        ::setrlimit(RLIMIT_NOFILE, &before_);
+    }
+    void give_back() {
+        for (const int number : taken_) ::close(number);
+        taken_.clear();
+    }
+
+private:
+    rlimit before_{};
+    std::vector<int> taken_;
+};
+
+}  // namespace
+
+MATRIX_TEST("tcp: nobody listens there") {
+    address where;
+    {
+        const auto listener = tcp_listener::bind(address::loopback_ipv4(0)).value();
+        where = listener.local_address().value();
+    }
+    std::error_code error;
+    spawn([&] { error = tcp_stream::connect(where).error(); });
+    run();
+    CHECK(error == std::errc::connection_refused);
+}
+
+MATRIX_TEST("tcp: what is no address for it is refused, by name") {
+    spawn([] {
+        CHECK(tcp_stream::connect(address()).error() == std::errc::address_family_not_supported);
+        const auto local = address::local("/tmp/x").value();
+        CHECK(tcp_stream::connect(local).error() == std::errc::address_family_not_supported);
+        CHECK(tcp_listener::bind(local).error() == std::errc::address_family_not_supported);
+        CHECK(tcp_stream::connect(std::span<const address>()).error() ==
+              std::errc::invalid_argument);
+    });
+    run();
+}
+
+WEFT_TEST("tcp: a port is bound once, unless it is shared") {
+    const auto first = tcp_listener::bind(address::loopback_ipv4(0), {.reuse_port = true}).value();
+    const address where = first.local_address().value();
+    CHECK(tcp_listener::bind(where).error() == std::errc::address_in_use);
+    CHECK(tcp_listener::bind(where, {.reuse_port = true}).has_value());
+}
+
+MATRIX_TEST("tcp: the first address that answers wins, others are tried in order") {
+    const weft_test::no_descriptor_left* left = nullptr;
+    static_cast<void>(left);
+    address dead;
+    {
+        const auto closed = tcp_listener::bind(address::loopback_ipv4(0)).value();
+        dead = closed.local_address().value();
+    }
+    const auto listener = tcp_listener::bind(address::loopback_ipv4(0)).value();
+    const std::vector<address> to{dead, dead, listener.local_address().value()};
+    const std::vector<address> none{dead, dead};
+    std::string log;
+    spawn([&] {
+        const auto found = tcp_stream::connect(to);
+        log += found && found->peer_address().value() == to[2] ? "found " : "wrong ";
+        log +=
+            tcp_stream::connect(none).error() == std::errc::connection_refused ? "none" : "wrong";
+    });
+    run();
+    CHECK(log == "found none");
+}
+
+LOOP_TEST("tcp: one that does not answer is left after the stagger, and nothing remains") {
+    // A full backlog of 0 does not answer.
+    const auto silent = tcp_listener::bind(address::loopback_ipv4(0), {.backlog = 0}).value();
+    const auto listener = tcp_listener::bind(address::loopback_ipv4(0)).value();
+    const std::vector<address> to{silent.local_address().value(), listener.local_address().value()};
+    std::vector<tcp_stream> fillers;
+    spawn([&] {
+        for (int i = 0; i < 8; ++i) {
+            auto filler = with_timeout(1ms, [&] { return tcp_stream::connect(to[0]); });
+            if (!filler) break;
+            fillers.push_back(std::move(*filler));
+        }
+    });
+    run_until_blocked();
+    advance(1ms);
+    const std::size_t before = weft_test::open_descriptors();
+    bool found = false;
+    spawn([&] {
+        const auto stream = tcp_stream::connect(to, 250ms);
+        found = stream && stream->peer_address().value() == to[1];
+    });
+    run_until_blocked();
+    CHECK(!found);
+    advance(250ms);
+    run();
+    CHECK(found);
+    CHECK(weft_test::open_descriptors() == before);
+}
+
+LOOP_TEST("tcp: accept pauses when there are no descriptors, and goes on") {
+    auto listener = tcp_listener::bind(address::loopback_ipv4(0), {.pause = 10ms}).value();
+    auto client = tcp_stream::connect(listener.local_address().value()).value();
+    bool accepted = false;
+    spawn([&] {  // so that the reactor has its own descriptors before
+        CHECK(with_timeout(1ms, [&] {
+                  io::pipe ends = io::pipe::make().value();
+                  std::byte one[1];
+                  return ends.reader.read_some(one);
+              }).error() == std::errc::timed_out);
+    });
+    run_until_blocked();
+    advance(1ms);
+    all_descriptors_taken taken;
+    spawn([&] { accepted = listener.accept().has_value(); });
+    run_until_blocked();
+    advance(10ms);
+    CHECK(!accepted);
+    CHECK(listener.pauses() == 2);
+    advance(10ms);
+    CHECK(listener.pauses() == 2);  // the second pause is twice as long
+    taken.give_back();
+    advance(10ms);
+    run();
+    CHECK(accepted);
+}
+
+MATRIX_TEST("tcp: closing a listener ends accept with errc::closed") {
+    auto listener = tcp_listener::bind(address::loopback_ipv4(0)).value();
+    std::error_code error;
+    spawn([&] { error = listener.accept().error(); });
+    run_until_blocked();
+    listener.close();
+    run();
+    CHECK(error == errc::closed);
+}
+
+MATRIX_TEST("unix: connects by a name, and waits while the backlog is full") {
+    const std::string name = std::string("\0weft-test-", 11) + std::to_string(::getpid());
+    const address where = address::local(name).value();
+    auto listener = io::unix_listener::bind(where, {.backlog = 0}).value();
+    std::vector<io::unix_stream> clients(3);
+    for (io::unix_stream& one : clients)
+        spawn([&] { one = io::unix_stream::connect(where).value(); });
+    run_until_blocked();
+    CHECK(s.next_deadline().has_value());
+    std::vector<io::unix_stream> accepted;
+    spawn([&] {
+        for (int i = 0; i < 3; ++i) accepted.push_back(listener.accept().value());
+    });
+    for (int i = 0; i < 40; ++i) advance(1ms);
+    run();
+    CHECK(accepted.size() == 3);
+    CHECK(io::unix_listener::bind(where).error() == std::errc::address_in_use);
+    CHECK(io::unix_stream::connect(address::loopback_ipv4(1)).error() ==
+          std::errc::address_family_not_supported);
+}
