@@ -111,7 +111,7 @@ constexpr std::size_t class_of(std::size_t size) {
 
 constexpr std::size_t fetched_ahead = 4;
 
-void fetch(void* block, std::size_t size) noexcept {
+void fetch([[maybe_unused]] void* block, std::size_t size) noexcept {
     for (std::size_t at = 0; at < size; at += block_step)
         __builtin_prefetch(static_cast<std::byte*>(block) + at, 1);
 }
