@@ -8,6 +8,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <span>
 #include <type_traits>
 
 #include <weft/context/context.hpp>
@@ -53,6 +55,42 @@ static_assert(std::is_standard_layout_v<native_context> &&
     leap(to.registers_);
 }
 
+// --- a first visit that is a call
+//
+// A body that is entered for the first time may as well be called on its stack. If it returns
+// before it was left once, the call returns, and there never was a switch. Sanitizers must be told
+// of every stack and are at a switch, so in their builds it is one; so it is when something must be
+// carried.
+
+/// What enter_here() starts a body with: an empty context if by a call, otherwise a new one.
+[[nodiscard]] inline native_context to_be_entered(native_context*, std::span<std::byte> stack,
+                                                  context_entry entry, void* argument,
+                                                  context_options options) {
+    const bool by_switch =
+        WEFT_ASAN || WEFT_TSAN || options.keep_fp_control || must_carry(context_state());
+    if (by_switch) [[unlikely]]
+        return native_context::make(stack, entry, argument, options);
+    return {};
+}
+
+/// Whether `body` runs inside the call that entered it: it was not left so far.
+[[nodiscard]] inline bool is_called(const native_context& body) noexcept {
+    return body.registers_.resume_address == nullptr;
+}
+
+/// swap_here(), or the call that starts a body; the entry may return while is_called() holds.
+[[gnu::always_inline]] inline void enter_here(native_context& from, native_context& body,
+                                              std::span<std::byte> stack, context_entry entry,
+                                              void* argument) noexcept {
+    if (!is_called(body)) {
+        swap_here(from, body);
+        return;
+    }
+    from.state_.flags = 0;
+    const auto high = reinterpret_cast<std::uintptr_t>(stack.data() + stack.size());
+    call_on(from.registers_, reinterpret_cast<void*>(high / 16 * 16), entry, argument);
+}
+
 }  // namespace weft::inline v0::detail
 
 #endif
@@ -66,6 +104,20 @@ namespace weft::inline v0::detail {
 
 [[noreturn, gnu::always_inline]] inline void jump_from_here(portable_context& to) noexcept {
     portable_context::jump(to);
+}
+
+// It has no way to call on another stack: every visit is a switch.
+[[nodiscard]] inline portable_context to_be_entered(portable_context*, std::span<std::byte> stack,
+                                                    context_entry entry, void* argument,
+                                                    context_options options) {
+    return portable_context::make(stack, entry, argument, options);
+}
+
+[[nodiscard]] inline bool is_called(const portable_context&) noexcept { return false; }
+
+[[gnu::always_inline]] inline void enter_here(portable_context& from, portable_context& body,
+                                              std::span<std::byte>, context_entry, void*) noexcept {
+    swap_here(from, body);
 }
 
 }  // namespace weft::inline v0::detail

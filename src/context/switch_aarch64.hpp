@@ -81,6 +81,40 @@ inline constexpr std::size_t red_zone = 0;
     __builtin_unreachable();
 }
 
+/// Saves the running computation in `from`, and calls entry(argument) at the high end of a stack.
+/// Comes back when the entry returns, or when somebody goes on with `from` before that; then the
+/// entry must not return any more.
+[[gnu::always_inline]] inline void call_on(native_context::registers& from, void* high,
+                                           context_entry entry, void* argument) noexcept {
+    register void* given asm("x0") = argument;
+    register native_context::registers* saved asm("x1") = &from;
+    register void* top asm("x2") = high;
+    register context_entry called asm("x3") = entry;
+    asm volatile(
+        "adr x9, 1f\n\t"
+        "mov x10, sp\n\t"
+        "stp x10, x29, [x1]\n\t"
+        "str x9, [x1, #16]\n\t"
+        ".cfi_remember_state\n\t"
+        ".cfi_undefined x30\n\t"
+        "mov sp, x2\n\t"
+        "stp x1, xzr, [sp, #-16]!\n\t"
+        "mov x29, xzr\n\t"
+        "blr x3\n\t"
+        "ldr x1, [sp]\n\t"
+        "ldp x10, x29, [x1]\n\t"
+        "mov sp, x10\n\t"
+        ".cfi_restore_state\n"
+        "1:"
+        : "+r"(given), "+r"(saved), "+r"(top), "+r"(called)
+        :
+        : "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16",
+          "x17", "x18", "x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28", "x30",
+          "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13",
+          "v14", "v15", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26",
+          "v27", "v28", "v29", "v30", "v31", "memory", "cc" WEFT_CLOBBER_SVE);
+}
+
 [[nodiscard]] inline std::uint64_t read_fp_control() noexcept {
     std::uint64_t words;
     asm volatile("mrs %0, fpcr" : "=r"(words));

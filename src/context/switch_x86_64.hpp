@@ -89,6 +89,37 @@ inline constexpr std::size_t red_zone = 128;
     __builtin_unreachable();
 }
 
+/// Saves the running computation in `from`, and calls entry(argument) at the high end of a stack.
+/// Comes back when the entry returns, or when somebody goes on with `from` before that; then the
+/// entry must not return any more.
+[[gnu::always_inline]] inline void call_on(native_context::registers& from, void* high,
+                                           context_entry entry, void* argument) noexcept {
+    native_context::registers* saved = &from;
+    asm volatile(
+        "leaq 1f(%%rip), %%r8\n\t"
+        "movq %%rsp, 0(%%rcx)\n\t"
+        "movq %%rbp, 8(%%rcx)\n\t"
+        "movq %%r8, 16(%%rcx)\n\t"
+        ".cfi_remember_state\n\t"
+        ".cfi_undefined rip\n\t"
+        "movq %%rdx, %%rsp\n\t"
+        "pushq %%rcx\n\t"
+        "pushq $0\n\t"  // for the alignment
+        "xorl %%ebp, %%ebp\n\t"
+        "call *%%rax\n\t"
+        "movq 8(%%rsp), %%rcx\n\t"
+        "movq 0(%%rcx), %%rsp\n\t"
+        "movq 8(%%rcx), %%rbp\n\t"
+        ".cfi_restore_state\n"
+        "1:\n\t" WEFT_LANDING
+        : "+c"(saved), "+d"(high), "+a"(entry), "+D"(argument)
+        :
+        : "rbx", "rsi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",  //
+          "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",
+          "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "st", "st(1)", "st(2)", "st(3)", "st(4)",
+          "st(5)", "st(6)", "st(7)", "memory", "cc" WEFT_CLOBBER_AVX512);
+}
+
 [[nodiscard]] inline std::uint64_t read_fp_control() noexcept {
     std::uint32_t mxcsr;
     std::uint16_t x87;

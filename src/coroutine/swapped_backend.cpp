@@ -93,8 +93,8 @@ void swapped_backend::make_room() {
     if (shared_.occupant_ != nullptr && shared_.occupant_ != this) shared_.occupant_->copy_out();
     switch (place_) {
         case place::nowhere:
-            body_ = context::make(shared_.stack_.span(), entry_, argument_,
-                                  {.keep_fp_control = keep_fp_control_});
+            body_ = detail::to_be_entered(&body_, shared_.stack_.span(), entry_, argument_,
+                                          {.keep_fp_control = keep_fp_control_});
             ++shared_.counters_.calls;
             break;
         case place::in_buffer:
@@ -109,6 +109,7 @@ void swapped_backend::make_room() {
     place_ = place::on_stack;
     shared_.occupant_ = this;
     shared_.in_use_ = true;
+    if (!detail::is_called(body_)) ++shared_.counters_.switches;
 }
 
 // After a visit.

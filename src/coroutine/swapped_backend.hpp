@@ -12,7 +12,7 @@ namespace weft::inline v0 {
 /// One visit to the body, by somebody who does not stand on the shared stack.
 [[gnu::always_inline]] inline void swapped_backend::visit() {
     make_room();
-    detail::swap_here(resumer_, body_);
+    detail::enter_here(resumer_, body_, shared_.stack_.span(), entry_, argument_);
     settle();
 }
 
@@ -28,6 +28,7 @@ namespace weft::inline v0 {
 
 [[gnu::always_inline]] inline void swapped_backend::finish() {
     shared_.occupant_ = nullptr;
+    if (detail::is_called(body_)) return;
     detail::jump_from_here(resumer_);
 }
 

@@ -8,10 +8,13 @@
 #include <weft/coroutine/coroutine.hpp>
 #include <weft/coroutine/shared_stack.hpp>
 
+#include <cstdint>
+#include <exception>
 #include <memory>
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -66,6 +69,62 @@ WEFT_TEST("swapped: a thousand that never yield, one after the other, need no bu
     CHECK(shared.counters().calls == 1000);
     CHECK(shared.counters().parks == 0);
     CHECK(shared.counters().buffers == 0);
+}
+
+// The first in a thread is switched to: the thread's exception state is not known before. In builds
+// that cannot call, every one is.
+WEFT_TEST("swapped: one that never yields is entered by no switch") {
+    constexpr std::uint64_t to_start = WEFT_NATIVE_SWITCH && !WEFT_ASAN && !WEFT_TSAN ? 0 : 1;
+    shared_stack shared;
+    use_briefly(shared);
+    const std::uint64_t before = shared.counters().switches;
+    use_briefly(shared);
+    CHECK(shared.counters().switches == before + to_start);
+    swapped_coroutine c({.shared = &shared}, [] { yield(); });
+    c.resume();
+    CHECK(shared.counters().switches == before + 2 * to_start);
+    c.resume();
+    CHECK(c.done());
+    CHECK(shared.counters().switches == before + 2 * to_start + 1);
+}
+
+WEFT_TEST("swapped: one that was called, parked and copied ends where it is resumed last") {
+    shared_stack shared;
+    use_briefly(shared);
+    std::string seen;
+    swapped_coroutine c({.shared = &shared}, [&] {
+        seen += 'a';
+        yield();
+        seen += 'c';
+    });
+    c.resume();
+    use_briefly(shared);
+    seen += 'b';
+    std::thread([&] { c.resume(); }).join();
+    seen += 'd';
+    CHECK(c.done());
+    CHECK(seen == "abcd");
+}
+
+WEFT_TEST("swapped: one that is called catches, throws, and yields in a catch block") {
+    shared_stack shared;
+    use_briefly(shared);
+    const auto fails = [] { throw std::runtime_error("mine"); };
+    swapped_coroutine thrower({.shared = &shared}, fails);
+    EXPECT_THROW(thrower.resume(), std::runtime_error);
+    swapped_coroutine c({.shared = &shared}, [&] {
+        try {
+            fails();
+        } catch (const std::runtime_error&) {
+            yield();
+            CHECK(std::current_exception() != nullptr);
+        }
+    });
+    c.resume();
+    CHECK(std::current_exception() == nullptr);
+    use_briefly(shared);
+    c.resume();
+    CHECK(c.done());
 }
 
 WEFT_TEST("swapped: one resumed before anyone else used the stack is not copied") {

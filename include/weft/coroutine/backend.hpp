@@ -120,8 +120,8 @@ public:
     void enter();
     /// Goes back to the resumer, from the body.
     void leave();
-    /// The same for the last time.
-    [[noreturn]] void finish();
+    /// The same for the last time; returns if the body was called and never left.
+    void finish();
     /// Gives back what it ran on, after the body's end.
     void reclaim() noexcept;
     /// The stack that it runs on.

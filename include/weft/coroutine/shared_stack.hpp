@@ -4,7 +4,7 @@
 //     shared_stack shared;
 //     swapped_coroutine c({.shared = &shared}, [] { ... this_coroutine::yield(); ... });
 //
-// One that never yields runs on the shared stack as a call does: no buffer, no copy. One that
+// One that never yields runs on the shared stack as a call: no switch, no buffer, no copy. One that
 // yields stays where it is until somebody else is resumed; only then the bytes it uses, and no
 // more, move to a buffer. They come back to the same addresses, so pointers among them stay right;
 // but a pointer from elsewhere to a parked one's locals points at somebody else's. Share nothing
@@ -53,6 +53,7 @@ struct shared_stack_options {
 /// What a shared stack has done so far.
 struct swap_counters {
     std::uint64_t calls = 0;     // bodies started
+    std::uint64_t switches = 0;  // times that one was entered by a switch, and not by a call
     std::uint64_t parks = 0;     // times that one left and was not finished
     std::uint64_t in_place = 0;  // resumed with its bytes still on the stack
     /// Times that one was copied to its buffer.
