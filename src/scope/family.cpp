@@ -34,8 +34,8 @@ family::family(const task_group_options& options)
 
 // All have ended: there is nobody else.
 family::~family() {
-    for (const child_node* left = ended_.next; left != &ended_;)
-        delete std::exchange(left, left->next);
+    for (child_node* left = ended_.next; left != &ended_;)
+        drop_node()(std::exchange(left, left->next));
     ended_.next = ended_.previous = &ended_;
     if (body_) detach();
 }
@@ -62,17 +62,22 @@ void family::start(child_node& node, fiber_block& block) noexcept {
     start_fiber(block);
 }
 
+// With the lock.
+void family::keep(child_node& node) noexcept {
+    node.kept = fiber_handle(*node.fiber);
+    node.link_before(ended_);
+    ++untaken_;
+}
+
 // As far as its parent can see the child has not ended, so everything is still there.
 bool family::announce_failure(child_node& node) noexcept {
     if (node.how != child_node::end::failed || options_.collect) return false;
     woken_list woken;
     const std::uint64_t number = word_.enter();
     node.unlink();
-    node.fiber = nullptr;
     ++failures_;
     ++announced_;
-    node.link_before(ended_);
-    ++untaken_;
+    keep(node);
     if (waiter* const taker = takers_.claim_one()) woken.add(*taker);
     word_.leave(number);
     woken.wake();
@@ -91,11 +96,9 @@ void family::child_ended(child_node* node) noexcept {
         --announced_;
     } else {
         node->unlink();
-        node->fiber = nullptr;
         if (node->how == child_node::end::failed) ++failures_;
         if (kept) {
-            node->link_before(ended_);
-            ++untaken_;
+            keep(*node);
             if (waiter* const taker = takers_.claim_one()) woken.add(*taker);
         }
     }
@@ -104,7 +107,7 @@ void family::child_ended(child_node* node) noexcept {
         takers_.claim_all(woken);
     }
     word_.leave(number - 1);
-    if (!kept) delete node;
+    if (!kept) node->~child_node();
     woken.wake();
 }
 

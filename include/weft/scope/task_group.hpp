@@ -73,7 +73,7 @@ public:
     /// Suspends: maybe. Cancel: throws `cancelled`; as it does for a child that ended by that.
     /// Aborts: if size() is 0.
     T next() {
-        const std::unique_ptr<detail::result_node<T>> node = take();
+        const auto node = take();
         if (node->error != nullptr) std::rethrow_exception(node->error);
         if constexpr (!std::is_void_v<T>) return std::move(*node->value);
     }
@@ -81,7 +81,7 @@ public:
     /// What became of the next child, in the order in which they end.
     /// Suspends: maybe. Cancel: throws `cancelled`. Aborts: if size() is 0.
     [[nodiscard]] task_result<T> next_result() {
-        const std::unique_ptr<detail::result_node<T>> node = take();
+        const auto node = take();
         if (node->error != nullptr) return {node->index, std::unexpected(node->error)};
         if constexpr (std::is_void_v<T>)
             return {node->index, {}};
@@ -111,9 +111,9 @@ private:
     friend std::invoke_result_t<F, task_group<U>&> with_task_group(
         const task_group_options& options, F&& function);
 
-    [[nodiscard]] std::unique_ptr<detail::result_node<T>> take() {
-        return std::unique_ptr<detail::result_node<T>>(
-            static_cast<detail::result_node<T>*>(family_.take_ended()));
+    using taken_node = std::unique_ptr<detail::result_node<T>, detail::drop_node>;
+    [[nodiscard]] taken_node take() {
+        return taken_node(static_cast<detail::result_node<T>*>(family_.take_ended()));
     }
 
     detail::family family_;

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <memory>
+#include <cstddef>
 #include <new>
 #include <optional>
 #include <type_traits>
@@ -20,7 +20,8 @@ struct result_node final : child_node {
 template <>
 struct result_node<void> final : child_node {};
 
-/// What the child's fiber calls. It is adopted, and then has a node, once the fiber is made.
+/// What the child's fiber calls. It is adopted, and then has a node, once the fiber is made. The
+/// node is destroyed by whoever drops it, and never by the call.
 template <class T, class F>
 class child_call {
 public:
@@ -31,9 +32,10 @@ public:
     child_call& operator=(child_call&&) = delete;
     ~child_call() = default;
 
-    void adopt(family& all, result_node<T>& node) noexcept {
+    child_node& adopt(family& all) noexcept {
         family_ = &all;
-        node_ = &node;
+        node_ = ::new (static_cast<void*>(room_)) result_node<T>;
+        return *node_;
     }
 
     /// See birth.hpp.
@@ -89,6 +91,7 @@ private:
     family* family_ = nullptr;
     result_node<T>* node_ = nullptr;
     std::optional<F> function_;
+    alignas(result_node<T>) std::byte room_[sizeof(result_node<T>)];  // for the node
 };
 
 /// A place was taken for it; it is given back if this throws.
@@ -96,16 +99,13 @@ template <class T, class F>
 void add_child(family& all, const fiber_options& options, F&& function, std::source_location site) {
     using call = child_call<T, std::decay_t<F>>;
     fiber_block* block = nullptr;
-    std::unique_ptr<result_node<T>> node;
     try {
-        node = std::make_unique<result_node<T>>();
         block = bear(all.home(), options, call(std::forward<F>(function)), false, site);
     } catch (...) {
         all.give_place();
         throw;
     }
-    static_cast<call*>(callable_of(*block))->adopt(all, *node);
-    all.start(*node.release(), *block);
+    all.start(static_cast<call*>(callable_of(*block))->adopt(all), *block);
 }
 
 }  // namespace weft::inline v0::detail

@@ -1,6 +1,7 @@
 // family.hpp - a task group without its type: children, their results, who waits for them.
 //
-// A child has a node on the heap, from add() until its result was taken. Under the lock of `word_`,
+// A child has a node in its control block, beside what it calls, from add() until it has ended; if
+// its result is kept, a reference keeps the block until that was taken. Under the lock of `word_`,
 // whose number is that of the children that have not ended:
 //
 //     add                         linked into `fresh_`; if the family is cancelled, into `asked_`,
@@ -22,9 +23,11 @@
 #include <cstddef>
 #include <exception>
 #include <optional>
+#include <utility>
 
 #include <weft/fiber/detail/birth.hpp>
 #include <weft/fiber/detail/cancel_follower.hpp>
+#include <weft/fiber/this_fiber.hpp>
 #include <weft/scope/options.hpp>
 #include <weft/sync/detail/wait_word.hpp>
 #include <weft/sync/semaphore.hpp>
@@ -54,10 +57,19 @@ struct child_node {
 
     child_node* next = this;  // a ring
     child_node* previous = this;
-    fiber_block* fiber = nullptr;  // until it ends; the ring keeps it alive as long
+    fiber_block* fiber = nullptr;  // in which it lies
+    fiber_handle kept;             // that fiber, once the node waits to be taken
     std::size_t index = 0;
     end how = end::none;
     std::exception_ptr error;  // failed, cancelled
+};
+
+/// Of a node that was kept: the block goes with it.
+struct drop_node {
+    void operator()(child_node* node) const noexcept {
+        const fiber_handle last = std::move(node->kept);
+        node->~child_node();
+    }
 };
 
 class family final : private cancel_follower {
@@ -86,7 +98,7 @@ public:
     /// Nothing of the child is left but its block. nullptr: it was announced.
     void child_ended(child_node* node) noexcept;
 
-    /// The next one that has ended; the caller owns it.
+    /// The next one that has ended; the caller drops it.
     [[nodiscard]] child_node* take_ended();
     void wait_for_all();
     void cancel(cancel_reason reason) noexcept;
@@ -103,6 +115,7 @@ public:
 private:
     void follow(cancel_reason reason, cancel_round& round) noexcept override;
     void cancel_children(cancel_reason reason, cancel_round& round) noexcept;
+    void keep(child_node& node) noexcept;
     [[nodiscard]] child_node* pop_ended() noexcept;
     [[nodiscard]] std::exception_ptr take_failure() noexcept;
     [[nodiscard]] bool all_ended() const noexcept;
