@@ -9,6 +9,8 @@
 
 #include <sched.h>
 
+#include <optional>
+
 #include <weft/base/assert.hpp>
 #include <weft/base/test_point.hpp>
 #include <weft/fiber/detail/swapped.hpp>
@@ -51,20 +53,25 @@ std::error_code error_code_of(cancel_reason reason) noexcept {
                                                                    : std::errc::operation_canceled);
 }
 
+// A new scope without a shield changes nothing that a canceller finds: whether it starts from this
+// one or from the one around it, the reason and the sources are the same. So no lock is needed. To
+// leave one takes it: then nobody else is looking at the scope.
 cancel_scope::cancel_scope(shield shielded)
     : owner_(detail::running_fiber("cancel_scope")),
-      parent_(detail::extras_of(owner_).scope),
+      parent_(scope_chain::innermost(detail::extras_of(owner_))),
       shielded_(shielded == shield::yes) {
     detail::refuse_on_shared_stack(this, "cancel_scope: lies in the stack of a swapped fiber");
-    const detail::block_lock lock(owner_);
-    owner_.extras->scope = this;
-    scope_chain::set_bit(owner_);
+    std::optional<detail::block_lock> lock;
+    if (shielded_) lock.emplace(owner_);
+    owner_.extras->scope.store(this, std::memory_order_release);
+    if (shielded_) scope_chain::set_bit(owner_);
 }
 
 cancel_scope::~cancel_scope() {
     const detail::block_lock lock(owner_);
-    WEFT_ASSERT(owner_.extras->scope == this, "cancel_scope: destroyed before one inside it");
-    owner_.extras->scope = parent_;
+    WEFT_ASSERT(scope_chain::innermost(*owner_.extras) == this,
+                "cancel_scope: destroyed before one inside it");
+    owner_.extras->scope.store(parent_, std::memory_order_relaxed);
     scope_chain::set_bit(owner_);
 }
 
@@ -109,7 +116,8 @@ std::stop_token get_stop_token() {
     bool stopped = false;
     {
         const detail::block_lock lock(me);
-        auto& source = extras.scope != nullptr ? extras.scope->source_ : extras.source;
+        cancel_scope* const scope = scope_chain::innermost(extras);
+        auto& source = scope != nullptr ? scope->source_ : extras.source;
         if (source) return source->get_token();
         source = made;
         stopped = scope_chain::effective(me) != cancel_reason::none;

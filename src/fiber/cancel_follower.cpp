@@ -23,7 +23,7 @@ void cancel_follower::attach() {
     cancel_round round;
     const block_lock lock(me);
     owner_ = &me;
-    scope_ = extras.scope;
+    scope_ = scope_chain::innermost(extras);
     next_ = std::exchange(extras.followers, this);
     round.collect(me);
 }

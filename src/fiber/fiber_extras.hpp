@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <exception>
 #include <optional>
 #include <stop_token>
@@ -45,7 +46,8 @@ struct fiber_extras {
     deadline_scope* deadline = nullptr;  // the innermost
 
     // Guarded by the block's lock.
-    cancel_scope* scope = nullptr;         // the innermost
+    std::atomic<cancel_scope*> scope =
+        nullptr;                           // the innermost; set without it, see cancel_scope()
     cancel_follower* followers = nullptr;  // the last attached first
     std::optional<std::stop_source> source;
 };

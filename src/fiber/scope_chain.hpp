@@ -12,6 +12,10 @@ namespace weft::inline v0 {
 /// What concerns the chain as a whole. The block's lock is held.
 class scope_chain {
 public:
+    /// acquire: pairs with the release of cancel_scope().
+    static cancel_scope* innermost(const detail::fiber_extras& extras) noexcept {
+        return extras.scope.load(std::memory_order_acquire);
+    }
     /// The reason that counts for a scope; for the fiber itself, if that is nullptr.
     static cancel_reason effective(const detail::fiber_block& block,
                                    const cancel_scope* scope) noexcept {
@@ -26,7 +30,7 @@ public:
     }
     /// For the innermost one.
     static cancel_reason effective(const detail::fiber_block& block) noexcept {
-        return effective(block, block.extras != nullptr ? block.extras->scope : nullptr);
+        return effective(block, block.extras != nullptr ? innermost(*block.extras) : nullptr);
     }
 
     /// With the block's lock held, which is what changes the bit.
@@ -48,7 +52,8 @@ public:
         if (block.extras == nullptr) return told;
         if (block.extras->source && block.stop_reason != cancel_reason::none)
             told.push_back(*block.extras->source);
-        for (cancel_scope* scope = block.extras->scope; scope != nullptr; scope = scope->parent_)
+        for (cancel_scope* scope = innermost(*block.extras); scope != nullptr;
+             scope = scope->parent_)
             if (scope->source_ && effective(*scope) != cancel_reason::none)
                 told.push_back(*scope->source_);
         return told;
