@@ -50,8 +50,11 @@ stack stack_of_this_thread() noexcept {
 // glibc takes its thread-local storage and guard from the size: PTHREAD_STACK_MIN allows for both.
 coroutine_thread::coroutine_thread(std::size_t stack_size) : stack_size_(stack_size) {
     attributes made;
-    check(::pthread_attr_setstacksize(&made.value,
-                                      stack_size + static_cast<std::size_t>(PTHREAD_STACK_MIN)),
+    constexpr std::size_t guard_size = 64 * 1024;  // as other stacks: no large frame steps over it
+    check(::pthread_attr_setguardsize(&made.value, guard_size),
+          "weft: guard of a coroutine's thread");
+    check(::pthread_attr_setstacksize(
+              &made.value, stack_size + guard_size + static_cast<std::size_t>(PTHREAD_STACK_MIN)),
           "weft: stack size of a coroutine's thread");
     check(::pthread_create(&thread_, &made.value, &main, this),
           "weft: starting a coroutine's thread");

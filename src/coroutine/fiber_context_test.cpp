@@ -424,6 +424,19 @@ WEFT_TEST("fiber_context: on a span it takes nothing from the heap") {
 }
 #endif
 
+WEFT_TEST("fiber_context: on memory of one's own, without a deleter") {
+    alignas(16) static std::array<std::byte, 65536> memory;
+    bool ran = false;
+    fiber_context f(
+        [&](fiber_context&& main) {
+            ran = true;
+            return std::move(main);
+        },
+        std::span(memory));
+    CHECK(std::move(f).resume().empty());
+    CHECK(ran);
+}
+
 WEFT_TEST("fiber_context: a stack too small is a length_error, and stays with its owner") {
     int deleted = 0;
     std::array<std::byte, 4096> small;

@@ -189,7 +189,7 @@ bool pool_core::wait_until_quiet(std::chrono::nanoseconds limit) {
     bool quiet = is_quiet();
     while (!quiet) {
         std::chrono::nanoseconds left = limit;
-        if (limit != std::chrono::nanoseconds::max())
+        if (limit > std::chrono::nanoseconds::zero() && limit != std::chrono::nanoseconds::max())
             left = limit - (steady_clock_source().now() - began);
         if (left.count() <= 0) break;
         mine->wait(left);

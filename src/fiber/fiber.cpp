@@ -7,6 +7,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <weft/fiber/fiber.hpp>
 
+#include <optional>
+
 #include <weft/base/assert.hpp>
 #include <weft/fiber/suspend.hpp>
 
@@ -93,6 +95,22 @@ bool fiber::request_stop() noexcept {
     const bool first = !block_->is_cancelled();
     detail::request_stop(*block_);
     return first;
+}
+
+// A fiber with a handle has extras from its birth.
+std::stop_token fiber::get_stop_token() const {
+    if (block_ == nullptr) return {};
+    std::stop_source made;
+    bool stopped = false;
+    {
+        const detail::block_lock lock(*block_);
+        std::optional<std::stop_source>& source = block_->extras->source;
+        if (source) return source->get_token();
+        source = made;
+        stopped = block_->stop_reason != cancel_reason::none;
+    }
+    if (stopped) made.request_stop();
+    return made.get_token();
 }
 
 fiber_handle fiber::handle() const noexcept {

@@ -7,7 +7,9 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <sstream>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -76,6 +78,28 @@ MATRIX_TEST("fiber: arguments are moved to it, the stop token comes first if it 
     CHECK(stopped);
     a.detach();
     b.detach();
+}
+
+WEFT_TEST("fiber: its stop token is the fiber's own, and its handles are swapped") {
+    loop s;
+    std::stop_token inside;
+    fiber f(s, [&](std::stop_token given) { inside = std::move(given); });
+    const std::stop_token outside = f.get_stop_token();
+    CHECK(!outside.stop_requested());
+    s.run();
+    CHECK(inside == outside);
+    fiber other;
+    CHECK(!other.get_stop_token().stop_possible());
+    swap(f, other);
+    CHECK(!f.joinable());
+    CHECK(other.request_stop());
+    CHECK(outside.stop_requested());
+    CHECK(other.get_stop_token().stop_requested());
+    std::ostringstream text;
+    const fiber::id empty;
+    text << empty << other.get_id();
+    CHECK(!text.str().empty());
+    other.join();
 }
 
 MATRIX_TEST("fiber: its destructor requests stop and joins") {

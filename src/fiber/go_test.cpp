@@ -320,6 +320,17 @@ WEFT_TEST("go: from plain threads onto a running loop in stress") {
     CHECK(count == 2 * each);
 }
 
+WEFT_TEST("run: a reference is returned as one, and a function may be good for one call only") {
+    int value = 1;
+    int& same = weft::run([&]() -> int& { return value; });
+    CHECK(&same == &value);
+    struct once {
+        std::unique_ptr<int> operator()() && { return std::move(held); }
+        std::unique_ptr<int> held;
+    };
+    CHECK(*weft::run(once{std::make_unique<int>(7)}) == 7);
+}
+
 WEFT_TEST("run: returns what the function returns, and throws what it throws") {
     CHECK(run([] { return 42; }) == 42);
     EXPECT_THROW(run([] { throw std::runtime_error("out"); }), std::runtime_error);

@@ -206,6 +206,19 @@ MATRIX_TEST("sleep: takes as long as it was told, in the order of deadlines") {
     CHECK(log == "abc");
 }
 
+LOOP_TEST("sleep_until, park_until: by any clock, never early") {
+    go(s, [] {
+        const auto when = std::chrono::system_clock::now() + 2ms;
+        CHECK(sleep_until(when).has_value());
+        CHECK(std::chrono::system_clock::now() >= when);
+        const auto exact = std::chrono::steady_clock::now() + std::chrono::duration<double>(0.002);
+        CHECK(sleep_until(exact).has_value());
+        CHECK(std::chrono::steady_clock::now() >= exact);
+        CHECK(park_until(std::chrono::system_clock::now() + 1ms).error() == std::errc::timed_out);
+    });
+    s.run();
+}
+
 MATRIX_TEST("sleep: nothing, less than nothing, and longer than there is time") {
     int done = 0;
     spawn([&] {

@@ -32,8 +32,11 @@ family::family(const task_group_options& options)
     attach();
 }
 
-// All have ended: there is nobody else.
+// All have ended: there is nobody else. Whoever kept a pointer and adds later finds the mark, as
+// long as nothing else lies there.
 family::~family() {
+    finished_ = true;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
     for (child_node* left = ended_.next; left != &ended_;)
         drop_node()(std::exchange(left, left->next));
     ended_.next = ended_.previous = &ended_;
@@ -43,6 +46,7 @@ family::~family() {
 // --- children
 
 void family::take_place() {
+    WEFT_ASSERT(!finished_, "task_group::add: the group has ended");
     if (places_) places_->acquire();
 }
 

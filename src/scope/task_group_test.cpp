@@ -349,3 +349,33 @@ WEFT_TEST("task_group misuse: next on an empty group, locals of a swapped fiber,
     EXPECT_DEATH(swapped(), "a swapped fiber's locals cannot be shared with its children");
     EXPECT_DEATH(with_task_group<int>([](auto&) {}), "with_task_group");
 }
+
+WEFT_TEST("task_group misuse: one that has ended takes no more, and nobody else can make one") {
+    static_assert(!std::is_constructible_v<task_group<int>, const task_group_options&>);
+    const auto too_late = [] {
+        loop s;
+        go(s, [] {
+            task_group<void>* kept = nullptr;
+            with_task_group<void>([&](task_group<void>& g) { kept = &g; });
+            kept->add([] {});
+        });
+        s.run();
+    };
+    EXPECT_DEATH(too_late(), "task_group::add: the group has ended|AddressSanitizer");
+}
+
+MATRIX_TEST("task_group: a result may be aligned to more than a control block is") {
+    struct alignas(256) wide {
+        int number;
+    };
+    int sum = 0;
+    spawn([&] {
+        sum = with_task_group<wide>({.shares_locals = false}, [](task_group<wide>& g) {
+            g.add([] { return wide{5}; });
+            const wide result = g.next();
+            return reinterpret_cast<std::uintptr_t>(&result) % 256 == 0 ? result.number : 0;
+        });
+    });
+    run();
+    CHECK(sum == 5);
+}

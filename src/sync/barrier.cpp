@@ -58,7 +58,7 @@ bool barrier_core::is_over(std::uint64_t phase) const noexcept {
     return phase_of(word_.load(std::memory_order_acquire) / wait_word::unit) != phase;
 }
 
-wait_outcome barrier_core::wait_for_end_of(std::uint64_t phase, const wait_reason& reason) {
+wait_outcome barrier_core::wait_for_end_of(std::uint64_t phase, const wait_reason& reason) const {
     refuse_on_shared_stack(this, "barrier: lies in the stack of a swapped fiber");
     return wait(
         reason, no_deadline,

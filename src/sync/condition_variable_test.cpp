@@ -277,3 +277,42 @@ WEFT_TEST("condition_variable misuse: waiting without the lock aborts, so does d
     };
     EXPECT_DEATH(destroy_while_waiting(), "condition_variable: destroyed while somebody waits");
 }
+
+WEFT_TEST("condition_variable_any misuse: waiting without the lock aborts, so does destroying it") {
+    mutex m;
+    condition_variable_any changed;
+    std::unique_lock lock(m);
+    lock.unlock();
+    EXPECT_DEATH(changed.wait(lock),
+                 "condition_variable_any: waits with a lock that is not locked");
+    const auto destroy_while_waiting = [&] {
+        loop s({.external_wakes = false});
+        std::optional<condition_variable_any> one(std::in_place);
+        go(s, [&] {
+            std::unique_lock mine(m);
+            one->wait(mine);
+        });
+        s.run_until_blocked();
+        one.reset();
+    };
+    EXPECT_DEATH(destroy_while_waiting(), "condition_variable_any: destroyed while somebody waits");
+}
+
+MATRIX_TEST("condition_variable_any: the fiber's own stop ends the wait as any stop does") {
+    mutex m;
+    condition_variable_any changed;
+    bool over = false;
+    std::optional<weft::fiber> worker;
+    worker.emplace(s, options(), [&](std::stop_token stop) {
+        std::unique_lock lock(m);
+        while (changed.wait(lock, stop, [] { return false; })) {}
+        over = lock.owns_lock();
+    });
+    spawn([&] {
+        for (int i = 0; i < 3; ++i) yield();
+        worker->request_stop();
+        worker->join();
+    });
+    run();
+    CHECK(over);
+}

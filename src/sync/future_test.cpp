@@ -205,3 +205,11 @@ WEFT_TEST("packaged_task: breaks its promise, is empty, holds what can only be m
     std::thread(std::move(moved)).join();
     CHECK(f.get() == 3);
 }
+
+WEFT_TEST("packaged_task: its signature is that of the callable") {
+    packaged_task task([](int n) { return n + 1; });
+    static_assert(std::is_same_v<decltype(task), packaged_task<int(int)>>);
+    future<int> result = task.get_future();
+    task(1);
+    CHECK(result.get() == 2);
+}

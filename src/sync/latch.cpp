@@ -34,7 +34,7 @@ bool latch::arrive(std::ptrdiff_t update) noexcept {
     return number == count;
 }
 
-void latch::wait() {
+void latch::wait() const {
     if (!try_wait() && wait_for_zero(waits) == wait_outcome::cancelled) detail::throw_cancelled();
 }
 
@@ -42,7 +42,7 @@ void latch::arrive_and_wait(std::ptrdiff_t update) {
     if (!arrive(update) && !try_wait()) static_cast<void>(wait_for_zero(arrives));
 }
 
-wait_outcome latch::wait_for_zero(const wait_reason& reason) {
+wait_outcome latch::wait_for_zero(const wait_reason& reason) const {
     detail::refuse_on_shared_stack(this, "latch: lies in the stack of a swapped fiber");
     return weft::wait(
         reason, no_deadline,

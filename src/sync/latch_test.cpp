@@ -179,3 +179,12 @@ WEFT_TEST("latch misuse: aborts by name, and so does a barrier") {
     };
     EXPECT_DEATH(destroy_while_waiting(), "latch: destroyed while somebody waits");
 }
+
+WEFT_TEST("latch: a const one can be waited for, and so can a barrier, with any completion") {
+    const latch open(0);
+    open.wait();
+    int completed = 0;
+    barrier b(1, [&] { ++completed; });
+    std::as_const(b).wait(b.arrive());
+    CHECK(completed == 1);
+}

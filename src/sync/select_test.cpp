@@ -281,3 +281,20 @@ MATRIX_TEST("select: a function that throws, and one that selects again") {
     CHECK(thrown == 1);
     CHECK(inner == 2);
 }
+
+MATRIX_TEST("select: cases may be kept and used again, and a moment may be of any clock") {
+    channel<int> a(2);
+    int sum = 0;
+    spawn([&] {
+        auto kept = on_receive(a, [&](auto n) { sum += *n; });
+        for (int i = 1; i <= 2; ++i) {
+            CHECK(a.try_send(i));
+            CHECK(select(kept, otherwise()) == 0U);
+        }
+        CHECK(select(kept, on_deadline(std::chrono::system_clock::now())) == 1U);
+        CHECK(a.receive_until(std::chrono::system_clock::now()).error() == std::errc::timed_out);
+        CHECK(a.send_until(1, std::chrono::system_clock::time_point::max()));
+    });
+    run();
+    CHECK(sum == 3);
+}

@@ -14,7 +14,10 @@ constexpr wait_reason waits{"waits for a wait_group"};
 }
 
 void wait_group::add(std::size_t count) noexcept {
+    constexpr std::size_t most = std::size_t{1} << 60;
     std::uint64_t seen = word_.load(std::memory_order_relaxed);
+    WEFT_ASSERT(count <= most && seen / wait_word::unit <= most,
+                "wait_group: add() of more than it can count");
     while ((seen & wait_word::busy) == 0)
         if (word_.change(seen, seen + count * wait_word::unit, std::memory_order_relaxed)) return;
     const std::uint64_t number = word_.enter();

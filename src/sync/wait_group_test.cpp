@@ -126,6 +126,7 @@ CROWD_TEST("wait_group: stress, fibers and threads wait, everybody is let go") {
 WEFT_TEST("wait_group misuse: aborts by name") {
     weft_test::allow_threads_in_death_tests();
     EXPECT_DEATH(wait_group().done(), "wait_group: done.. called more often than add");
+    EXPECT_DEATH(wait_group().add(static_cast<std::size_t>(-2)), "wait_group: add.. of more than");
     const auto destroy_while_waiting = [] {
         loop s({.external_wakes = false});
         std::optional<wait_group> wg(1);

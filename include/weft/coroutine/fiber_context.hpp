@@ -230,6 +230,11 @@ public:
             std::forward<D>(deleter));
     }
 
+    /// The same on memory that is simply left alone at the end.
+    template <class F>
+    fiber_context(F&& entry, std::span<std::byte> stack)
+        : fiber_context(std::forward<F>(entry), stack, [](std::span<std::byte>) noexcept {}) {}
+
     fiber_context(fiber_context&& other) noexcept : stop_(std::exchange(other.stop_, nullptr)) {}
 
     /// Terminates, after a line on stderr, if this one is not empty.

@@ -66,6 +66,8 @@ concept callable_with = std::invocable<std::decay_t<F>, std::decay_t<Args>...> |
 /// Thread-safe: no; the fiber behind it runs where it runs.
 class fiber {
 public:
+    using id = fiber_id;
+
     fiber() noexcept = default;
 
     // Version 14 indents whatever follows a constrained constructor by one more.
@@ -127,7 +129,12 @@ public:
     [[nodiscard]] fiber_id get_id() const noexcept { return fiber_id(block_); }
     /// For unpark().
     [[nodiscard]] fiber_handle handle() const noexcept;
+    /// What get_stop_token() says in the fiber itself, outside of any scope. Without a fiber: one
+    /// that no stop is possible for.
+    /// Suspends: never. From: any thread. Fails: std::bad_alloc.
+    [[nodiscard]] std::stop_token get_stop_token() const;
     void swap(fiber& other) noexcept { std::swap(block_, other.block_); }
+    friend void swap(fiber& a, fiber& b) noexcept { a.swap(b); }
 
 private:
     void start(detail::fiber_block* block) noexcept;

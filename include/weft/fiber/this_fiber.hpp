@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <expected>
 #include <functional>
+#include <iosfwd>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -15,6 +16,7 @@
 #include <weft/base/clock_source.hpp>
 #include <weft/context/call_switching.hpp>
 #include <weft/exec/executor.hpp>
+#include <weft/fiber/detail/deadline_at.hpp>
 
 namespace weft::inline v0 {
 
@@ -23,7 +25,6 @@ struct fiber_block;
 struct handle_access;
 void yield_function(void*, void*);
 [[nodiscard]] std::expected<void, std::error_code> sleep(time_point deadline);
-[[nodiscard]] time_point now_for_sleep() noexcept;
 }  // namespace detail
 
 /// Which fiber; equal only for the same one, also after its end while somebody holds it.
@@ -33,6 +34,11 @@ public:
     explicit fiber_id(const detail::fiber_block* block) noexcept : block_(block) {}
     [[nodiscard]] auto operator<=>(const fiber_id&) const noexcept = default;
     [[nodiscard]] explicit operator bool() const noexcept { return block_ != nullptr; }
+    template <class Char, class Traits>
+    friend std::basic_ostream<Char, Traits>& operator<<(std::basic_ostream<Char, Traits>& out,
+                                                        fiber_id id) {
+        return out << static_cast<const void*>(id.block_);
+    }
 
 private:
     friend struct std::hash<fiber_id>;
@@ -79,6 +85,14 @@ void yield_if_due();
 inline std::expected<void, std::error_code> sleep_until(time_point deadline) {
     return detail::sleep(deadline);
 }
+/// The same by any clock, which is asked again when the time has come.
+template <class Clock, class Duration>
+std::expected<void, std::error_code> sleep_until(std::chrono::time_point<Clock, Duration> when) {
+    for (;;) {
+        const auto slept = detail::sleep(detail::deadline_at(when));
+        if (!slept.has_value() || detail::is_late(when)) return slept;
+    }
+}
 
 /// Durations that are not positive have passed already; those that cannot be represented never do.
 template <class Rep, class Period>
@@ -92,6 +106,14 @@ std::expected<void, std::error_code> sleep_for(std::chrono::duration<Rep, Period
 std::expected<void, std::error_code> park();
 /// Fails: std::errc::operation_canceled, std::errc::timed_out.
 std::expected<void, std::error_code> park_until(time_point deadline);
+template <class Clock, class Duration>
+std::expected<void, std::error_code> park_until(std::chrono::time_point<Clock, Duration> when) {
+    for (;;) {
+        const auto parked = park_until(detail::deadline_at(when));
+        if (parked.has_value() || parked.error() != std::errc::timed_out || detail::is_late(when))
+            return parked;
+    }
+}
 
 /// Gives the fiber its permit; once until it is taken. What happened before it happens before the
 /// park() that it releases. A no-op on a fiber that has ended.

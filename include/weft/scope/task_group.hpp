@@ -47,7 +47,6 @@ struct task_result {
 template <class T>
 class task_group {
 public:
-    explicit task_group(const task_group_options& options) : family_(options) {}
     task_group(const task_group&) = delete;
     task_group& operator=(const task_group&) = delete;
 
@@ -107,11 +106,13 @@ public:
     [[nodiscard]] std::size_t failures() noexcept { return family_.failures(); }
 
 private:
+    friend detail::off_shared_stack<task_group>;
     template <class U, class F>
     friend std::invoke_result_t<F, task_group<U>&> with_task_group(
         const task_group_options& options, F&& function);
 
     using taken_node = std::unique_ptr<detail::result_node<T>, detail::drop_node>;
+    explicit task_group(const task_group_options& options) : family_(options) {}
     [[nodiscard]] taken_node take() {
         return taken_node(static_cast<detail::result_node<T>*>(family_.take_ended()));
     }

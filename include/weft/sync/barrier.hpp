@@ -38,11 +38,12 @@ public:
     void next_phase() noexcept;
     /// One fewer from the next phase on; it still has to arrive in this one.
     void drop() noexcept;
-    [[nodiscard]] wait_outcome wait_for_end_of(std::uint64_t phase, const wait_reason& reason);
+    [[nodiscard]] wait_outcome wait_for_end_of(std::uint64_t phase,
+                                               const wait_reason& reason) const;
     [[nodiscard]] bool is_over(std::uint64_t phase) const noexcept;
 
 private:
-    wait_word word_;          // the phase, modulo 2^31, times 2^31, plus those still to arrive
+    mutable wait_word word_;  // the phase, modulo 2^31, times 2^31, plus those still to arrive
     std::uint64_t expected_;  // guarded by the word's bit
 };
 
@@ -51,11 +52,9 @@ extern const wait_reason arrives_at_barrier;
 
 }  // namespace detail
 
+/// A completion function that throws ends the program.
 template <class Completion = detail::nothing_at_completion>
 class barrier {
-    static_assert(std::is_nothrow_invocable_v<Completion&>,
-                  "barrier: the completion function must be noexcept");
-
 public:
     /// What arrive() returns and wait() takes.
     class arrival_token {
@@ -94,7 +93,7 @@ public:
     /// Until the phase of the token is over.
     /// Suspends: maybe. Cancel: throws `cancelled`; the arrival counts all the same. From: any
     /// fiber or thread. Fails: never.
-    void wait(arrival_token&& token) {
+    void wait(arrival_token&& token) const {
         if (!core_.is_over(token.phase_) &&
             core_.wait_for_end_of(token.phase_, detail::waits_at_barrier) ==
                 wait_outcome::cancelled)
@@ -119,11 +118,12 @@ private:
     detail::barrier_core::arrival arrive_as(std::uint64_t count) {
         const detail::barrier_core::arrival mine = core_.arrive(count);
         if (mine.last) {
-            completion_();
+            complete();
             core_.next_phase();
         }
         return mine;
     }
+    void complete() noexcept { completion_(); }
 
     detail::barrier_core core_;
     [[no_unique_address]] Completion completion_;

@@ -132,12 +132,15 @@ public:
         return send_copy(value, detail::not_at_all);
     }
     /// As send(). Fails: std::errc::timed_out, too.
-    [[nodiscard]] sent send_until(T&& value, time_point deadline) {
-        return send_with(value, {true, deadline});
+    template <class Clock, class Duration>
+    [[nodiscard]] sent send_until(T&& value, std::chrono::time_point<Clock, Duration> when) {
+        return send_with(value, {true, detail::deadline_at(when)});
     }
-    [[nodiscard]] sent send_until(const T& value,
-                                  time_point deadline) requires std::copy_constructible<T> {
-        return send_copy(value, {true, deadline});
+    template <class Clock, class Duration>
+    [[nodiscard]] sent send_until(
+        const T& value,
+        std::chrono::time_point<Clock, Duration> when) requires std::copy_constructible<T> {
+        return send_copy(value, {true, detail::deadline_at(when)});
     }
     /// send_until() so long from now.
     template <class Rep, class Period>
@@ -157,8 +160,9 @@ public:
     /// Suspends: never. Fails: errc::closed, std::errc::operation_would_block; throws as receive().
     [[nodiscard]] received try_receive() { return receive_with(detail::not_at_all); }
     /// As receive(). Fails: std::errc::timed_out, too.
-    [[nodiscard]] received receive_until(time_point deadline) {
-        return receive_with({true, deadline});
+    template <class Clock, class Duration>
+    [[nodiscard]] received receive_until(std::chrono::time_point<Clock, Duration> when) {
+        return receive_with({true, detail::deadline_at(when)});
     }
     /// receive_until() so long from now.
     template <class Rep, class Period>

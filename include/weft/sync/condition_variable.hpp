@@ -97,6 +97,11 @@ public:
     condition_variable_any() : state_(std::make_shared<detail::wait_word>()) {}
     condition_variable_any(const condition_variable_any&) = delete;
     condition_variable_any& operator=(const condition_variable_any&) = delete;
+    /// Aborts: if somebody waits who was not notified.
+    ~condition_variable_any() {
+        WEFT_ASSERT(!state_->has_waiters(),
+                    "condition_variable_any: destroyed while somebody waits for it");
+    }
 
     /// Suspends: never. From: any fiber or thread. Fails: never.
     void notify_one() noexcept { notify_one(*state_); }
@@ -112,7 +117,8 @@ public:
     void wait(Lock& lock, Predicate predicate) {
         while (!predicate()) wait(lock);
     }
-    /// Until the predicate says true, or until a stop is requested; what the predicate says then.
+    /// Until the predicate says true, or until a stop is requested, also if that is the fiber's own
+    /// cancellation; what the predicate says then.
     /// Fails: std::bad_alloc, in a swapped fiber.
     template <class Lock, class Predicate>
     bool wait(Lock& lock, std::stop_token stop, Predicate predicate) {
@@ -155,7 +161,12 @@ private:
     template <class Lock>
     class unlocked {
     public:
-        explicit unlocked(Lock& lock) : lock_(lock) { lock_.unlock(); }
+        explicit unlocked(Lock& lock) : lock_(lock) {
+            if constexpr (requires { lock.owns_lock(); })
+                WEFT_ASSERT(lock.owns_lock(),
+                            "condition_variable_any: waits with a lock that is not locked");
+            lock_.unlock();
+        }
         unlocked(const unlocked&) = delete;
         unlocked& operator=(const unlocked&) = delete;
         ~unlocked() { lock_.lock(); }
@@ -212,9 +223,14 @@ bool condition_variable_any::wait_until(Lock& lock, std::stop_token stop,
         const std::uint64_t seen = state->load(std::memory_order_acquire);
         if (stop.stop_requested()) return predicate();
         if (predicate()) return true;
-        const cv_status status =
-            detail::by_clock(wait_since(seen, lock, detail::deadline_at(when)), when);
-        if (status == cv_status::timeout) return predicate();
+        try {
+            const cv_status status =
+                detail::by_clock(wait_since(seen, lock, detail::deadline_at(when)), when);
+            if (status == cv_status::timeout) return predicate();
+        } catch (const cancelled&) {
+            if (!stop.stop_requested()) throw;  // else it is the stop that was waited for
+            return predicate();
+        }
     }
 }
 

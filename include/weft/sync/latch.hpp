@@ -35,7 +35,7 @@ public:
     }
 
     /// Suspends: maybe. Cancel: throws `cancelled`. From: any fiber or thread. Fails: never.
-    void wait();
+    void wait() const;
 
     /// Suspends: maybe. Cancel: ignored (it has arrived, and others count on it). From: any fiber
     /// or thread. Fails: never.
@@ -43,9 +43,9 @@ public:
 
 private:
     [[nodiscard]] bool arrive(std::ptrdiff_t update) noexcept;  // whether it is zero now
-    [[nodiscard]] wait_outcome wait_for_zero(const wait_reason& reason);
+    [[nodiscard]] wait_outcome wait_for_zero(const wait_reason& reason) const;
 
-    detail::wait_word word_;
+    mutable detail::wait_word word_;
 };
 
 }  // namespace weft::inline v0

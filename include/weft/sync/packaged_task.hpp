@@ -18,6 +18,13 @@ namespace weft::inline v0 {
 
 namespace detail {
 
+template <class Function>
+struct signature_of;
+template <class Signature>
+struct signature_of<std::function<Signature>> {
+    using type = Signature;
+};
+
 template <class R, class... Args>
 class task_state : public future_state<R> {
 public:
@@ -107,6 +114,9 @@ private:
 
 template <class R, class... Args>
 packaged_task(R (*)(Args...)) -> packaged_task<R(Args...)>;
+// What std::function makes of a callable object, as the standard library has it.
+template <class F, class Signature = decltype(std::function(std::declval<F>()))>
+packaged_task(F) -> packaged_task<typename detail::signature_of<Signature>::type>;
 
 template <class Signature>
 void swap(packaged_task<Signature>& a, packaged_task<Signature>& b) noexcept {

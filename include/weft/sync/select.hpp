@@ -224,10 +224,11 @@ template <class Rep, class Period, std::invocable F = detail::ignore_moment>
     const time_point end = deadline_after(origin, limit);
     return detail::moment_case<F>(no_deadline, end - origin, std::move(function));
 }
-/// on_timeout() by a moment.
-template <std::invocable F = detail::ignore_moment>
-[[nodiscard]] auto on_deadline(time_point deadline, F function = {}) {
-    return detail::moment_case<F>(deadline, std::chrono::nanoseconds::max(), std::move(function));
+/// on_timeout() by a moment, of any clock.
+template <class Clock, class Duration, std::invocable F = detail::ignore_moment>
+[[nodiscard]] auto on_deadline(std::chrono::time_point<Clock, Duration> when, F function = {}) {
+    return detail::moment_case<F>(detail::deadline_at(when), std::chrono::nanoseconds::max(),
+                                  std::move(function));
 }
 
 /// Taken when nothing else can be done at once.
@@ -240,7 +241,8 @@ template <std::invocable F = detail::ignore_moment>
 /// Suspends: until one can be done, unless there is an otherwise(). Cancel: reported, if it has to
 /// wait. From: any fiber or thread. Fails: std::errc::operation_canceled; throws what a move or a
 /// function throws, and std::bad_alloc.
-template <std::derived_from<select_case>... Cases>
+template <class... Cases>
+    requires(std::derived_from<std::remove_cvref_t<Cases>, select_case>&&...)
 [[nodiscard]] std::expected<std::size_t, std::error_code> select(Cases&&... cases) {
     const std::array<select_case*, sizeof...(Cases)> all{&cases...};
     std::array<detail::channel_waiter*, sizeof...(Cases)> scratch;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <new>
 #include <optional>
 #include <type_traits>
@@ -13,9 +14,25 @@
 
 namespace weft::inline v0::detail {
 
+/// As std::optional, on the heap.
+template <class T>
+class result_elsewhere {
+public:
+    template <class R>
+    void emplace(R&& result) {
+        held_ = std::make_unique<T>(std::forward<R>(result));
+    }
+    void reset() noexcept { held_.reset(); }
+    [[nodiscard]] T& operator*() noexcept { return *held_; }
+
+private:
+    std::unique_ptr<T> held_;
+};
+
+/// What is aligned to more than a control block is lies elsewhere.
 template <class T>
 struct result_node final : child_node {
-    std::optional<T> value;
+    std::conditional_t<(alignof(T) > 64), result_elsewhere<T>, std::optional<T>> value;
 };
 template <>
 struct result_node<void> final : child_node {};

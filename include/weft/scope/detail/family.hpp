@@ -137,6 +137,7 @@ private:
     std::size_t added_ = 0;
     std::size_t failures_ = 0;
     bool delivered_ = false;  // a failure was
+    bool finished_ = false;   // for those who add too late
     cancel_reason reason_ = cancel_reason::none;
 };
 

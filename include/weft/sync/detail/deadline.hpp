@@ -1,8 +1,5 @@
-// deadline.hpp - the deadlines of timed waits, from whatever clock and duration a program uses.
-//
-// A time_point of std::chrono::steady_clock is one of the executor's clock. Others are asked what
-// time it is and converted; since such a clock may be set, it is asked again when the time has
-// come.
+// deadline.hpp - timed waits by whatever clock a program uses (fiber/detail/deadline_at.hpp), and
+// what they report.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -14,30 +11,11 @@
 
 #include <weft/base/clock_source.hpp>
 #include <weft/fiber/cancel.hpp>
+#include <weft/fiber/detail/deadline_at.hpp>
 #include <weft/fiber/this_fiber.hpp>
 #include <weft/fiber/waiter.hpp>
 
 namespace weft::inline v0::detail {
-
-template <class Rep, class Period>
-[[nodiscard]] time_point deadline_in(std::chrono::duration<Rep, Period> wait) noexcept {
-    return deadline_after(now_for_sleep(), wait);
-}
-
-template <class Clock, class Duration>
-[[nodiscard]] time_point deadline_at(std::chrono::time_point<Clock, Duration> when) {
-    if constexpr (std::same_as<Clock, std::chrono::steady_clock>) {
-        using wide = std::chrono::duration<long double, std::nano>;
-        const wide since(when.time_since_epoch());
-        if (since >= wide(time_point::max().time_since_epoch())) return no_deadline;
-        if (since <= wide(time_point::min().time_since_epoch())) return time_point::min();
-        return time_point(std::chrono::ceil<time_point::duration>(when.time_since_epoch()));
-    } else {
-        const auto now = Clock::now();
-        if (when <= now) return now_for_sleep();
-        return deadline_after(now_for_sleep(), when - now);
-    }
-}
 
 /// attempt(deadline) until it says something else than `late`, or until it is late by the clock
 /// that the caller named.
@@ -45,10 +23,7 @@ template <class Clock, class Duration, class Attempt, class Result>
 Result until(std::chrono::time_point<Clock, Duration> when, Result late, Attempt attempt) {
     for (;;) {
         const Result result = attempt(deadline_at(when));
-        if constexpr (std::same_as<Clock, std::chrono::steady_clock>)
-            return result;
-        else if (result != late || Clock::now() >= when)
-            return result;
+        if (result != late || is_late(when)) return result;
     }
 }
 
@@ -57,9 +32,7 @@ template <class Lock, class Clock, class Duration>
 [[nodiscard]] bool lock_until(Lock& lock, std::chrono::time_point<Clock, Duration> when) {
     for (;;) {
         if (lock.try_lock_until(deadline_at(when))) return true;
-        if (std::same_as<Clock, std::chrono::steady_clock> || this_fiber::stop_requested() ||
-            Clock::now() >= when)
-            return false;
+        if (this_fiber::stop_requested() || is_late(when)) return false;
     }
 }
 
