@@ -18,9 +18,13 @@ namespace weft::inline v0::detail {
 /// Whether a switch to `to` has to move more than registers. True at the first switch of each
 /// thread, and while a context runs that keeps its own floating-point control words: the thread's
 /// exception words are then said to be unknown. (Bitwise, so that it is one branch.)
-[[gnu::always_inline]] inline bool must_carry(const context_state& to) noexcept {
-    const exception_words& words = *exceptions_of_this_thread();
+[[gnu::always_inline]] inline bool must_carry(const exception_words& words,
+                                              const context_state& to) noexcept {
     return (reinterpret_cast<std::uintptr_t>(words.caught) | words.uncaught | to.flags) != 0;
+}
+
+[[gnu::always_inline]] inline bool must_carry(const context_state& to) noexcept {
+    return must_carry(*exceptions_of_this_thread(), to);
 }
 
 /// Takes the thread's exception state into `from` and puts that of `to` in its place; likewise the

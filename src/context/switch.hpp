@@ -47,6 +47,22 @@ static_assert(std::is_standard_layout_v<native_context> &&
             reinterpret_cast<native_context*>(at.left)};
 }
 
+/// The same for two contexts of whose `flags` it is known that they are zero while they run, as
+/// those of fibers, which are always resumed before they are saved again; by one who has found the
+/// thread's exception words already.
+[[gnu::always_inline]] inline arrival<native_context> swap_clean(const exception_words& words,
+                                                                 native_context& from,
+                                                                 native_context& to) noexcept {
+    if (must_carry(words, to.state_)) [[unlikely]]
+        carry(from.state_, to.state_);
+    void* fake_stack = nullptr;
+    leaving(from.record_, to.record_, fake_stack);
+    const registers_on_arrival at = transfer(from.registers_, to.registers_);
+    arrived(fake_stack);
+    return {*reinterpret_cast<native_context*>(at.mine),
+            reinterpret_cast<native_context*>(at.left)};
+}
+
 /// native_context::jump(), inlined.
 [[noreturn, gnu::always_inline]] inline void jump_from_here(native_context& to) noexcept {
     if (must_carry(to.state_)) [[unlikely]]
@@ -95,10 +111,18 @@ static_assert(std::is_standard_layout_v<native_context> &&
 
 #endif
 
+#include "base/thread_block.hpp"
+
 namespace weft::inline v0::detail {
 
 [[gnu::always_inline]] inline arrival<portable_context> swap_here(portable_context& from,
                                                                   portable_context& to) noexcept {
+    return portable_context::swap_function(from, to);
+}
+
+[[gnu::always_inline]] inline arrival<portable_context> swap_clean(const exception_words&,
+                                                                   portable_context& from,
+                                                                   portable_context& to) noexcept {
     return portable_context::swap_function(from, to);
 }
 

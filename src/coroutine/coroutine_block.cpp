@@ -22,8 +22,7 @@ coroutine_base::coroutine_base(std::string_view given_name, switching_function y
     const std::size_t length = std::min(given_name.size(), sizeof kept_name - 1);
     std::ranges::copy(given_name.substr(0, length), kept_name);
     kept_name[length] = '\0';
-    kind = "coroutine";
-    is_coroutine = true;
+    role = activity_role::coroutine;
     name = kept_name;
 }
 
@@ -41,8 +40,7 @@ basic_coroutine_block<Backend>::basic_coroutine_block(const coroutine_options& o
     : coroutine_base(options.name, &switch_out), backend_(options, &entry, this) {
     measured = options.measure_stack;
     const stack on = backend_.where();
-    stack_low = on.low;
-    stack_size = on.size;
+    set_stack(on.low, on.size);
 }
 
 template <coroutine_backend Backend>
@@ -137,14 +135,14 @@ void basic_coroutine_block<Backend>::run_and_keep_exception() noexcept {
 
 template <coroutine_backend Backend>
 [[gnu::noinline]] void basic_coroutine_block<Backend>::end() noexcept {
-    if (measured) high_water = high_water_mark({stack_low, stack_size});
+    if (measured) high_water = high_water_mark({stack_low, stack_size()});
     backend_.reclaim();
 }
 
 template <coroutine_backend Backend>
 std::size_t basic_coroutine_block<Backend>::stack_high_water() const noexcept {
     if (!measured || !started) return 0;
-    return done() ? high_water : high_water_mark({stack_low, stack_size});
+    return done() ? high_water : high_water_mark({stack_low, stack_size()});
 }
 
 template class basic_coroutine_block<own_backend>;
@@ -156,7 +154,7 @@ namespace this_coroutine {
 
 void yield() {
     detail::activity* const running = detail::this_thread_block().running;
-    WEFT_ASSERT(running != nullptr && running->is_coroutine,
+    WEFT_ASSERT(running != nullptr && running->is_coroutine(),
                 "this_coroutine::yield: called outside any coroutine");
     auto& coroutine = static_cast<detail::coroutine_base&>(*running);
     detail::call_switching(coroutine.yield_function, &coroutine);

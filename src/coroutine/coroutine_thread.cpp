@@ -87,8 +87,7 @@ void coroutine_thread::run() noexcept {
     const stack bounds = stack_of_this_thread();
     turn_.await(hand_over::body, false);
     while (entry_ != nullptr) {
-        activity_->stack_low = bounds.low;
-        activity_->stack_size = bounds.size;
+        activity_->set_stack(bounds.low, bounds.size);
         this_thread_block().running = activity_;
         if (const std::string_view given = activity_->name; !given.empty()) {
             char name[16] = {};

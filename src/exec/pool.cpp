@@ -61,7 +61,7 @@ pool_core::pool_core(executor& o, pool_options wanted)
         pool_worker& made = *workers.back();
         made.local = options.workers == 1;
         made.shared = made.local ? nullptr : &made;
-        made.plain = made.local;
+        made.ready.set_others(!made.local);
     }
 }
 

@@ -201,11 +201,12 @@ void pool_worker::post(runnable* r) noexcept {
 
 runnable* worker::take_otherwise() noexcept {
     if (shared != nullptr) return shared->take_from_queues();
+    if (young == nullptr) return ready.pop();
     if ((ticks.load(std::memory_order_relaxed) & 7) == 0)  // the elders have their share
         if (runnable* const r = ready.pop()) return r;
     runnable* const r = young;
     young = r->next_node;
-    plain = young == nullptr;
+    ready.set_others(young != nullptr);
     return r;
 }
 
@@ -218,7 +219,7 @@ void worker::start(runnable* r) noexcept {
     if (ready.size() < many) return ready.push(r);
     r->next_node = young;
     young = r;
-    plain = false;
+    ready.set_others(true);
 }
 
 // With one worker always among the young: there the last is found again.
@@ -226,7 +227,7 @@ void worker::start_child(runnable* r) noexcept {
     if (shared != nullptr) return shared->start_shared(r);
     r->next_node = young;
     young = r;
-    plain = false;
+    ready.set_others(true);
 }
 
 runnable* worker::take_back(bool (*wanted)(const runnable& r, const void* by),
@@ -235,7 +236,7 @@ runnable* worker::take_back(bool (*wanted)(const runnable& r, const void* by),
     runnable* const r = young;
     if (r == nullptr || !wanted(*r, by)) return nullptr;
     young = r->next_node;
-    plain = young == nullptr;
+    ready.set_others(young != nullptr);
     return r;
 }
 

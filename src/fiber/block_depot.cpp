@@ -121,7 +121,7 @@ void fetch([[maybe_unused]] void* block, std::size_t size) noexcept {
 // A worker that ends a fiber that was started elsewhere must not allocate for that: it has room for
 // control blocks with small callables from the beginning.
 block_cache::block_cache() noexcept {
-    for (std::size_t which = class_of(320); which <= class_of(512); ++which)
+    for (std::size_t which = class_of(256); which <= class_of(512); ++which)
         shelves_[which].current = block_depot::shared().exchange_full(which, nullptr);
 }
 

@@ -34,12 +34,12 @@ wait_outcome wait_for_end(fiber_block& block, const wait_reason& reason) {
         [&block](waiter& me) noexcept {
             const detail::block_lock lock(block);
             if (block.finished) return false;
-            block.joiner = &me;
+            block.extras->joiner = &me;
             return true;
         },
         [&block](waiter&) noexcept {
             const detail::block_lock lock(block);
-            block.joiner = nullptr;
+            block.extras->joiner = nullptr;
         });
     if (outcome == wait_outcome::event) return outcome;
     const detail::block_lock lock(block);

@@ -1,6 +1,7 @@
 // fiber_birth.cpp - control blocks: made with their callable, counted, freed.
 //
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <stdexcept>
 #include <system_error>
 
@@ -14,25 +15,23 @@
 
 namespace weft::inline v0::detail {
 
-fiber_block::fiber_block(executor& where, const birth& how) noexcept
+fiber_block::fiber_block(executor& home_of_it, const birth& how) noexcept
     : waiter(waiter::who::fiber),
-      running(this),
-      home(&where),
-      resume_as(this),
-      timer(&fire_timer),
+      fiber_home{&home_of_it},
       operate(how.operate),
       site(how.site),
+      running(this),
       has_handle(how.has_handle) {
     runnable::kind = static_cast<std::uint8_t>(how.options.kind);
-    activity::kind = "fiber";
-    activity::name = "";
-    stack_size = how.options.stack_size;
+    set_stack_size(how.options.stack_size);
     pinned = how.options.pinned || how.options.worker.has_value();
-    if (how.options.worker && where.workers() > 1)
+    if (how.options.worker && home_of_it.workers() > 1)
         bound_to = static_cast<std::uint16_t>(*how.options.worker + 1);
     plain_stack = how.options.stacks == nullptr && how.options.stack_size == 0;
     is_child = how.is_child;
 }
+
+runnable* fiber_block::resumed_as_wrapped() noexcept { return extras->resumed_as; }
 
 namespace {
 
@@ -92,6 +91,8 @@ block_cache* blocks_here() noexcept {
                                                               : nullptr;
 }
 
+}  // namespace
+
 void* take_memory(std::size_t size) {
     block_cache* const cache = blocks_here();
     return cache != nullptr ? cache->take(size) : take_block(size);
@@ -103,6 +104,8 @@ void give_memory(void* memory, std::size_t size) noexcept {
     else
         give_back_block(memory, size);
 }
+
+namespace {
 
 // Like blocks: every fiber that opens a group has them.
 void free_extras(fiber_extras* extras) noexcept {
@@ -128,7 +131,7 @@ bool runs_here(const executor& home) noexcept {
 }
 
 fiber_block* allocate_fiber(executor& home, const birth& how) {
-    const std::size_t alignment = how.alignment;
+    const std::size_t alignment = std::max(how.alignment, fiber_marks::unit);
     const std::size_t fixed = size_of(how.options.kind);
     if (alignment > block_step)
         throw std::invalid_argument("weft: a fiber's callable is aligned to more than 64 bytes");
@@ -138,10 +141,9 @@ fiber_block* allocate_fiber(executor& home, const birth& how) {
         throw std::system_error(make_error_code(errc::shutdown), "weft: go");
     const std::size_t offset = (fixed + alignment - 1) / alignment * alignment;
     const std::size_t size = offset + how.size;
-    if (offset > 0xffff || size > 0xffffffff)
-        throw std::invalid_argument("weft: a fiber's callable of 4 GiB or more");
+    if (size > 0xffffffff) throw std::invalid_argument("weft: a fiber's callable of 4 GiB or more");
     fiber_block* const block = construct(how.options.kind, take_memory(size), home, how);
-    block->callable_offset = static_cast<std::uint16_t>(offset);
+    block->callable_at = static_cast<std::uint8_t>(offset / fiber_marks::unit);
     block->allocated = static_cast<std::uint32_t>(size);
     block->values = inherited_values();
     // What may be needed where nothing can fail is made here.

@@ -1,9 +1,18 @@
 // fiber_block.hpp - what a fiber is: its control block.
 //
-// A runnable that executors queue, an activity that reports name, a waiter that primitives queue; a
+// A runnable that executors queue, a waiter that primitives queue, an activity that reports name; a
 // place for its registers while it is not running; and what is rare, in fiber_extras. The callable
 // stands right behind it in the same allocation. It lies apart from the stack, which a fiber has
 // only from its first run to its end.
+//
+// A block begins a cache line. Whoever wakes a fiber touches the first, whoever switches from or to
+// it the first and the third; the second and what follows the registers are for its birth, its end
+// and reports:
+//
+//     0   runnable | waiter | home
+//    64   activity | how it was born | the list of its executor
+//   128   what a wait looks at | registers
+//   192   exceptions in flight | counts, and the rest
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -11,6 +20,7 @@
 #include <atomic>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <source_location>
 
 #include <weft/base/activity.hpp>
@@ -46,13 +56,28 @@ inline constexpr std::uint8_t started_bit = 0x80;
 /// to it directly, for it has to be run as its executor says.
 inline constexpr std::uint8_t guest_bit = 0x40;
 
-struct fiber_block : runnable, activity, waiter {
+/// How it was born, in the two bytes that a runnable leaves free: so it is a base.
+struct fiber_marks {
+    static constexpr std::size_t unit = 8;
+
+    std::uint8_t callable_at = 0;  // in units
+    bool pinned : 1 = false;
+    bool plain_stack : 1 = true;  // of the default size, from the worker's own cache
+    bool is_child : 1 = false;    // of a task group
+};
+
+/// Whose fiber it is. A base, so that it stands beside the waiter: a waker asks for both.
+struct fiber_home {
+    executor* home;
+};
+
+struct fiber_block : runnable, fiber_marks, waiter, fiber_home, activity {
     fiber_block(executor& where, const birth& how) noexcept;
 
     runnable* run() noexcept override;
 
     [[nodiscard]] void* callable() noexcept {
-        return reinterpret_cast<std::byte*>(this) + callable_offset;
+        return reinterpret_cast<std::byte*>(this) + callable_at * unit;
     }
     [[nodiscard]] stack_kind stack() const noexcept {
         return static_cast<stack_kind>(runnable::kind & ~(started_bit | guest_bit));
@@ -62,45 +87,57 @@ struct fiber_block : runnable, activity, waiter {
         return (attention.load(std::memory_order_seq_cst) & cancelled_bit) != 0;
     }
 
-    // What a switch touches.
-    activity* running;  // what the thread says runs, while this fiber does: a coroutine inside it
-    executor* home;
-    std::atomic<std::uint8_t> attention = apart_bit;
-    bool pinned = false;
-    bool guest_timer = false;  // armed in the queue of another executor than its own
-    bool plain_stack = true;   // of the default size, from the worker's own cache
-    bool is_child = false;     // of a task group
-    std::uint16_t callable_offset = 0;
-    isolation_slot isolated;                           // in the cache line of attention
-    std::uint32_t allocated = 0;                       // bytes of this block, callable included
-    std::atomic<std::uint32_t> references = 1;         // here, where there is room for it
-    std::atomic<const wait_reason*> reason = nullptr;  // relaxed, for dumps; nullptr: it is ready
-    runnable* resume_as;                               // what a waker posts
-    timer_node timer;
-    fiber_extras* extras = nullptr;
+    /// What a waker posts: the fiber, or what its hooks made of it.
+    [[nodiscard]] runnable* resumed_as() noexcept {
+        return !is_wrapped ? this : resumed_as_wrapped();
+    }
 
     // Rarely.
     birth_function operate;
-    fiber_worker* on = nullptr;  // who runs it, for one on a thread of its own
-    fiber_list* list = nullptr;  // where it is listed, once it has waited
-    fiber_block* listed_next = nullptr;
-    fiber_block* listed_previous = nullptr;
     std::source_location site;
+    fiber_block* listed_next = nullptr;  // of its executor's list, once it has waited
+    fiber_block* listed_previous = nullptr;
+    fiber_extras* extras = nullptr;
+
+    // What a wait looks at.
+    isolation_slot isolated;
+    activity* running;  // what the thread says runs, while this fiber does: a coroutine inside it
+    std::atomic<const wait_reason*> reason = nullptr;  // relaxed, for dumps; nullptr: it is ready
+    std::atomic<std::uint8_t> attention = apart_bit;
+    bool is_wrapped = false;               // extras say what is resumed in its stead
+    bool is_listed = false;                // in the list of its executor
     std::atomic<std::uint8_t> permit = 0;  // park and unpark
-    std::atomic<bool> locked = false;      // guards the three below, and the scopes in extras
+    std::atomic<bool> locked = false;      // guards the next three, and the scopes in extras
     cancel_reason stop_reason = cancel_reason::none;  // the fiber's own
     std::atomic<bool> has_handle = false;             // an exception is kept for join()
     bool finished = false;
-    waiter* joiner = nullptr;
+    context where;  // of kind own
+
+    // At its birth and at its end.
+    std::atomic<std::uint32_t> references = 1;
+    std::uint32_t allocated = 0;    // bytes of this block, callable included
     task_values* values = nullptr;  // counted; the fiber alone, once it runs
+    fiber_worker* on = nullptr;     // who runs it, for one on a thread of its own
 #if WEFT_TSAN
     void* tsan_fiber = nullptr;
 #endif
+
+private:
+    [[nodiscard]] runnable* resumed_as_wrapped() noexcept;
+};
+
+/// The deadline of one wait, where others find it meanwhile: in the frame of the wait, but for
+/// swapped fibers, whose frames go away.
+struct wait_timer : timer_node {
+    explicit wait_timer(fiber_block& waits) noexcept : timer_node(&fire), whose(waits) {}
+    static runnable* fire(timer_node& node) noexcept;
+
+    fiber_block& whose;
+    bool is_guest = false;  // armed in the queue of another executor than the fiber's
 };
 
 struct own_fiber final : fiber_block {
     using fiber_block::fiber_block;
-    context where;
 };
 struct ucontext_fiber final : fiber_block {
     using fiber_block::fiber_block;
@@ -112,8 +149,12 @@ struct thread_fiber final : fiber_block {
 };
 struct swapped_fiber final : fiber_block {
     using fiber_block::fiber_block;
-    std::unique_ptr<swapped_backend> where;
+    std::optional<swapped_backend> where;  // from its first run to its end
 };
+
+#if !WEFT_ASAN && !WEFT_TSAN
+static_assert(sizeof(own_fiber) <= 256, "a control block, registers included");
+#endif
 
 /// Guards what several threads touch in a block, for a few instructions.
 class block_lock {

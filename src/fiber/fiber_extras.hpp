@@ -22,6 +22,7 @@ namespace weft::inline v0::detail {
 
 struct fiber_extras {
     std::string name;
+    runnable* resumed_as = nullptr;  // in the fiber's stead, if it is_wrapped
     stack_source* stacks = nullptr;  // the user's
 
     // The fiber alone.
@@ -46,6 +47,7 @@ struct fiber_extras {
     deadline_scope* deadline = nullptr;  // the innermost
 
     // Guarded by the block's lock.
+    waiter* joiner = nullptr;  // of one that has, or had, a handle
     std::atomic<cancel_scope*> scope =
         nullptr;                           // the innermost; set without it, see cancel_scope()
     cancel_follower* followers = nullptr;  // the last attached first

@@ -58,12 +58,12 @@ namespace {
 
 weft::stack take_stack(fiber_worker& worker, fiber_block& block) {
     stack_source* const own = block.extras != nullptr ? block.extras->stacks : nullptr;
-    const std::size_t size = block.stack_size != 0 ? block.stack_size : default_stack_size();
+    const std::size_t size = block.stack_size() != 0 ? block.stack_size() : default_stack_size();
     return own != nullptr ? own->take(size) : worker.stacks.take(size);
 }
 
 void give_back_stack(fiber_worker& worker, fiber_block& block) noexcept {
-    weft::stack used{block.stack_low, block.stack_size, nullptr};
+    weft::stack used{block.stack_low, block.stack_size(), nullptr};
 #if WEFT_TSAN
     used.tsan_fiber = block.tsan_fiber;
 #endif
@@ -78,11 +78,11 @@ constexpr std::uint32_t colours = 32;  // two kilobytes of the first page
 template <class Block>
 void prepare_context(fiber_worker& worker, Block& block, context_entry entry) {
     const weft::stack taken = take_stack(worker, block);
-    block.stack_low = taken.low;
+    const std::size_t wanted = block.stack_size();
+    block.set_stack(taken.low, taken.size);
 #if WEFT_TSAN
     block.tsan_fiber = taken.tsan_fiber;
 #endif
-    const std::size_t wanted = std::exchange(block.stack_size, taken.size);
     const std::size_t colour = colour_step * (worker.colours++ % colours);
     using made = decltype(block.where);
     try {
@@ -91,8 +91,7 @@ void prepare_context(fiber_worker& worker, Block& block, context_entry entry) {
                        static_cast<fiber_block*>(&block), {.tsan_fiber = taken.tsan_fiber});
     } catch (...) {  // as if it had not been taken
         give_back_stack(worker, block);
-        block.stack_low = nullptr;
-        block.stack_size = wanted;
+        block.set_stack(nullptr, wanted);
         throw;
     }
     worker.count_stack(1);
@@ -100,7 +99,7 @@ void prepare_context(fiber_worker& worker, Block& block, context_entry entry) {
 
 void prepare_thread(fiber_worker& worker, thread_fiber& block) {
     coroutine_options options;
-    if (block.stack_size != 0) options.stack_size = block.stack_size;
+    if (block.stack_size() != 0) options.stack_size = block.stack_size();
     if (worker.attachment != nullptr) options.threads = &worker.attachment->threads();
     block.where = std::make_unique<thread_backend>(options, &thread_entry,
                                                    static_cast<fiber_block*>(&block), block);
@@ -111,10 +110,8 @@ void prepare_swapped(fiber_worker& worker, swapped_fiber& block) {
         throw std::invalid_argument("weft: a swapped fiber needs a loop or a pool");
     coroutine_options options;
     options.shared = &worker.attachment->shared();
-    block.where = std::make_unique<swapped_backend>(options, &swapped_entry,
-                                                    static_cast<fiber_block*>(&block));
-    block.stack_low = options.shared->where().low;
-    block.stack_size = options.shared->where().size;
+    block.where.emplace(options, &swapped_entry, static_cast<fiber_block*>(&block));
+    block.set_stack(options.shared->where().low, options.shared->where().size);
 }
 
 // The function never runs; what was to be called is destroyed.
@@ -184,7 +181,8 @@ void run_bare(fiber_block& me) {
     } catch (const cancelled&) {}
 }
 
-void run_catching(fiber_block& me) {
+// Not inlined: the frame of the one above would keep room for it, also of swapped fibers.
+[[gnu::noinline]] void run_catching(fiber_block& me) {
     try {
         me.operate(me.callable(), birth_operation::run);
     } catch (const cancelled&) {
@@ -211,7 +209,7 @@ void finish(fiber_block& me) noexcept {
     destroy_locals(me);
     release_values(std::exchange(me.values, nullptr));
     finish_hooks(me);
-    if (me.list != nullptr) fiber_list::remove(me);
+    if (me.is_listed) fiber_list::remove(me);
 }
 
 // From here on join() returns.
@@ -224,9 +222,11 @@ void complete(fiber_block& me) noexcept {
     {
         const block_lock lock(me);
         me.finished = true;
-        if (me.joiner != nullptr && me.joiner->claim()) woken = me.joiner;
-        me.joiner = nullptr;
-        if (!me.has_handle && me.extras != nullptr) std::swap(nobodys, me.extras->error);
+        if (me.extras != nullptr) {
+            waiter* const joiner = std::exchange(me.extras->joiner, nullptr);
+            if (joiner != nullptr && joiner->claim()) woken = joiner;
+            if (!me.has_handle) std::swap(nobodys, me.extras->error);
+        }
     }
     if (nobodys != nullptr) me.home->unhandled(std::move(nobodys), me);
     if (woken != nullptr) woken->wake();
@@ -290,8 +290,7 @@ fiber_block* successor_of(fiber_block& ended) noexcept {
         return nullptr;
     }
     auto& heir = static_cast<fiber_block&>(*next);
-    heir.stack_low = ended.stack_low;
-    heir.stack_size = ended.stack_size;
+    heir.set_stack(ended.stack_low, ended.stack_size());
 #if WEFT_TSAN
     heir.tsan_fiber = ended.tsan_fiber;
 #endif

@@ -18,12 +18,15 @@ void swapped_entry(void* block);
 void live(fiber_block& me);
 /// Off the stack of one that left through its hooks: hands it to whoever resumes it.
 runnable* publish_left(fiber_worker& worker, fiber_block& left, runnable* resumed_by) noexcept;
-/// Leaves; a wait arms its deadline.
-void leave_with(after_function after, const wait_request* waits) noexcept;
+/// Leaves. A wait with a deadline arms its timer first.
+void leave_with(after_function after, wait_timer* timer, const wait_request* waits) noexcept;
 [[nodiscard]] departure* keep_if_swapped(fiber_worker& worker, fiber_block& me, departure* what,
                                          bool waits) noexcept;
 
 // fiber_birth.cpp
+/// From the worker's cache over the depot of control blocks.
+[[nodiscard]] void* take_memory(std::size_t size);
+void give_memory(void* memory, std::size_t size) noexcept;
 /// The fiber that calls. Aborts, naming the call, outside any.
 [[nodiscard]] fiber_block& running_fiber(const char* call) noexcept;
 
@@ -50,25 +53,43 @@ void name_fibers_at_terminate() noexcept;
 /// False: it is cancelled, and the request says so. Aborts: inside no_suspend.
 [[nodiscard]] bool may_wait(fiber_block& me, wait_request& request) noexcept;
 void refuse_in_no_suspend(const fiber_block& me) noexcept;
-void arm(fiber_worker& worker, fiber_block& me, time_point deadline) noexcept;
-/// Arms the timer if there is a deadline.
-inline void begin_deadline(fiber_worker& worker, fiber_block& me,
-                           const wait_request& request) noexcept {
-    if (request.deadline != no_deadline) [[unlikely]]
-        arm(worker, me, request.deadline);
+void arm(fiber_worker& worker, wait_timer& timer, time_point deadline) noexcept;
+/// The timer of one wait: in the frame of that, but for swapped fibers, whose frames go away.
+/// Aborts: if there is no memory for that.
+class timer_of_wait {
+public:
+    explicit timer_of_wait(fiber_block& me) noexcept
+        : in_frame_(me), used_(me.stack() == stack_kind::swapped ? make_apart(me) : &in_frame_) {}
+    timer_of_wait(const timer_of_wait&) = delete;
+    timer_of_wait& operator=(const timer_of_wait&) = delete;
+    ~timer_of_wait() {
+        if (used_ != &in_frame_) free_apart(used_);
+    }
+    [[nodiscard]] wait_timer* get() const noexcept { return used_; }
+
+private:
+    static wait_timer* make_apart(fiber_block& me) noexcept;
+    static void free_apart(wait_timer* timer) noexcept;
+
+    wait_timer in_frame_;
+    wait_timer* const used_;
+};
+/// Arms the timer, if the wait has one.
+[[gnu::always_inline]] inline void begin_deadline(fiber_worker& worker, wait_timer* timer,
+                                                  const wait_request& request) noexcept {
+    if (timer != nullptr) arm(worker, *timer, request.deadline);
 }
 /// Notes what it came to; no timer is armed any more.
-inline void end_wait(fiber_block& me, wait_request& request) noexcept {
+[[gnu::always_inline]] inline void end_wait(fiber_block& me, wait_timer* timer,
+                                            wait_request& request) noexcept {
     request.outcome = me.state.outcome();
-    if (request.deadline != no_deadline && request.outcome != wait_outcome::timed_out) [[unlikely]]
-        timer_queue::disarm(me.timer);
+    if (timer != nullptr && request.outcome != wait_outcome::timed_out) timer_queue::disarm(*timer);
 }
 void wait_in_thread(wait_request& request) noexcept;
 /// For one that holds something: wait(request, nullptr) without it.
 void wait_without(fiber_block& me, isolation::wait_call wait, void* request);
 /// Takes the waiter out of its list if its wait ended otherwise than by its event. Once.
 void conclude(withdrawing_request& request, waiter& me) noexcept;
-runnable* fire_timer(timer_node& node) noexcept;
 
 // deadline_scope.cpp
 /// Arms the timers of deadline scopes that have none yet; those that are late already are

@@ -96,7 +96,7 @@ fiber_list& fiber_list::of(executor& home) {
 void fiber_list::add(fiber_block& block) noexcept {
     {
         const std::lock_guard lock(mutex_);
-        block.list = this;
+        block.is_listed = true;
         block.listed_previous = nullptr;
         block.listed_next = first_;
         if (first_ != nullptr) first_->listed_previous = &block;
@@ -107,12 +107,12 @@ void fiber_list::add(fiber_block& block) noexcept {
 }
 
 void fiber_list::remove(fiber_block& block) noexcept {
-    fiber_list& list = *block.list;
+    fiber_list& list = fiber_list::of(*block.home);
     const std::lock_guard lock(list.mutex_);
     (block.listed_previous != nullptr ? block.listed_previous->listed_next : list.first_) =
         block.listed_next;
     if (block.listed_next != nullptr) block.listed_next->listed_previous = block.listed_previous;
-    block.list = nullptr;
+    block.is_listed = false;
 }
 
 // Stop callbacks run meanwhile, and fibers end: so they are asked one by one, each held by a

@@ -143,7 +143,7 @@ constexpr auto swapped_kind = static_cast<std::uint8_t>(stack_kind::swapped) | s
 // --- what is done for the one that left
 
 [[gnu::always_inline]] inline void list(fiber_block& left) noexcept {
-    if (left.list == nullptr) [[unlikely]]
+    if (!left.is_listed) [[unlikely]]
         fiber_list::of(*left.home).add(left);
 }
 
@@ -186,7 +186,7 @@ constexpr auto swapped_kind = static_cast<std::uint8_t>(stack_kind::swapped) | s
 
 runnable* after_wait(fiber_worker& worker, fiber_block& left) noexcept {
     list(left);
-    return publish(worker, left, static_cast<const wait_request&>(*worker.leaving), left.resume_as);
+    return publish(worker, left, static_cast<const wait_request&>(*worker.leaving), &left);
 }
 
 runnable* after_suspend(fiber_worker& worker, fiber_block& left) noexcept {
@@ -198,16 +198,16 @@ runnable* after_suspend(fiber_worker& worker, fiber_block& left) noexcept {
 runnable* after_yield(fiber_worker& worker, fiber_block& left) noexcept {
     list(left);
     if (worker.attachment != nullptr)
-        worker.exec.requeue(left.resume_as);
+        worker.exec.requeue(&left);
     else
-        worker.exec.home.post(left.resume_as);
+        worker.exec.home.post(&left);
     return nullptr;
 }
 
-// Whether it has to go another way than a fiber of kind own on a loop, with nothing set.
+// Whether it has to go another way than a fiber of kind own on a loop, with nothing set. One test.
 [[gnu::always_inline]] inline bool is_special(const fiber_block& me) noexcept {
-    const std::uint8_t attention = me.attention.load(std::memory_order_relaxed);
-    return ((attention & ~cancelled_bit) != 0) | (me.isolated.held != nullptr);
+    const auto held = reinterpret_cast<std::uintptr_t>(me.isolated.held);
+    return (me.attention.load(std::memory_order_relaxed) | held) != 0;
 }
 
 // One that cannot go the straight way, or not yet.
@@ -228,20 +228,24 @@ runnable* after_yield(fiber_worker& worker, fiber_block& left) noexcept {
     leave(worker, me, next);
 }
 
-// A fiber of kind own on a loop leaves for the next. Says who left for it in turn; nullptr: one
-// that ended, for which there is something to be done.
-[[gnu::always_inline]] inline const context* switch_from(thread_block& thread, fiber_worker& worker,
-                                                         own_fiber& me, runnable* next) noexcept {
+// A fiber of kind own on a loop leaves for another of its kind. Says who left for it in turn;
+// nullptr: one that ended, for which there is something to be done.
+[[gnu::always_inline]] inline const context* switch_to_own(thread_block& thread,
+                                                           fiber_worker& worker, fiber_block& me,
+                                                           fiber_block& other) noexcept {
     me.running = thread.running;
-    if (next != nullptr && next->kind == own_kind) [[likely]] {
-        if (next == &me) return &me.where;  // its event came meanwhile
-        auto& other = static_cast<own_fiber&>(*next);
-        worker.current = &other;
-        thread.running = other.running;
-        return swap_here(me.where, other.where).left;
-    }
+    worker.current = &other;
+    thread.running = other.running;
+    return swap_clean(*thread.exceptions, me.where, other.where).left;
+}
+
+// The same for the worker's own stack, which goes on with `next`.
+[[gnu::always_inline]] inline const context* switch_to_worker(thread_block& thread,
+                                                              fiber_worker& worker, fiber_block& me,
+                                                              runnable* next) noexcept {
+    me.running = thread.running;
     worker.then = next;
-    return swap_here(me.where, worker.home).left;
+    return swap_clean(*thread.exceptions, me.where, worker.home).left;
 }
 
 }  // namespace
@@ -250,7 +254,8 @@ runnable* after_yield(fiber_worker& worker, fiber_block& left) noexcept {
 
 // The last hook's part: see hooks.cpp.
 runnable* publish_left(fiber_worker& worker, fiber_block& left, runnable* resumed_by) noexcept {
-    left.resume_as = resumed_by;
+    left.extras->resumed_as = resumed_by;
+    left.is_wrapped = resumed_by != &left;
     const departure* const what = left.extras->leaving.what;
     if (left.extras->leaving.waits)
         return publish(worker, left, static_cast<const wait_request&>(*what), resumed_by);
@@ -259,10 +264,10 @@ runnable* publish_left(fiber_worker& worker, fiber_block& left, runnable* resume
 }
 
 // By the worker's own stack: whoever is next on a loop expects nothing to be left to do.
-void leave_with(after_function after, const wait_request* waits) noexcept {
+void leave_with(after_function after, wait_timer* timer, const wait_request* waits) noexcept {
     fiber_worker& worker = *fiber_worker::here();
     fiber_block& me = *worker.current;
-    if (waits != nullptr) begin_deadline(worker, me, *waits);
+    if (waits != nullptr) begin_deadline(worker, timer, *waits);
     worker.after = after;
     worker.left = &me;
     leave(worker, me, nullptr);
@@ -276,29 +281,96 @@ departure* keep_if_swapped(fiber_worker& worker, fiber_block& me, departure* wha
     return keep_request(worker, static_cast<const suspend_request&>(*what), worker.kept_suspend);
 }
 
+namespace {
+
+void* callable_of(firm_wait& wait) noexcept { return &wait + 1; }
+
+// One that cannot go the straight way.
+[[gnu::noinline]] void wait_firmly_otherwise(firm_wait& wait, const firm_operations& operations) {
+    wait_request request{{callable_of(wait), operations.relocate},
+                         operations.call,
+                         wait.reason,
+                         no_deadline,
+                         wait_outcome::event};
+    wait_function(&request, nullptr);
+    wait.outcome = request.outcome;
+}
+
+}  // namespace
+
 // A wait for one event alone, of a fiber of kind own on a loop: everything else has set apart_bit.
 // Nothing is to be done here for the one that left, but for one that ended, which jumped: left is
 // nullptr then.
-void wait_firmly_function(void* argument, void*) {
-    auto& request = *static_cast<wait_request*>(argument);
+void wait_firmly_function(void* argument, void* known) {
+    auto& wait = *static_cast<firm_wait*>(argument);
+    const auto& operations = *static_cast<const firm_operations*>(known);
     thread_block& thread = this_thread_block();
     fiber_worker* const worker = thread.fibers;
-    if (worker == nullptr || worker->current == nullptr) [[unlikely]]
-        return wait_in_thread(request);
-    if (is_special(*worker->current)) [[unlikely]]
-        return wait_function(argument, nullptr);
-    auto& me = static_cast<own_fiber&>(*worker->current);
+    if (worker == nullptr || worker->current == nullptr || is_special(*worker->current))
+        [[unlikely]]
+        return wait_firmly_otherwise(wait, operations);
+    fiber_block& me = *worker->current;
     me.state.begin_firmly();
-    if (!request.call(request.callable, me)) {
+    if (!operations.call(callable_of(wait), me)) {
         me.state.end_firmly();
-        request.outcome = wait_outcome::ready;
+        wait.outcome = wait_outcome::ready;
         return;
     }
-    me.reason.store(request.reason, std::memory_order_relaxed);
-    if (switch_from(thread, *worker, me, worker->exec.pick()) == nullptr) [[unlikely]]
+    me.reason.store(wait.reason, std::memory_order_relaxed);
+    runnable* const next = worker->exec.pick();
+    const context* left = &me.where;
+    if (next == nullptr || next->kind != own_kind) [[unlikely]]
+        left = switch_to_worker(thread, *worker, me, next);
+    else if (next != &me) [[likely]]  // else its event came meanwhile
+        left = switch_to_own(thread, *worker, me, static_cast<fiber_block&>(*next));
+    if (left == nullptr) [[unlikely]]
         arrive();
     me.reason.store(nullptr, std::memory_order_relaxed);
 }
+
+namespace {
+
+// A wait that goes straight to the worker, on a loop and elsewhere.
+[[gnu::always_inline]] inline void wait_directly(fiber_worker& worker, fiber_block& me,
+                                                 wait_request& request,
+                                                 wait_timer* timer) noexcept {
+    if (worker.exec.local) [[likely]] {
+        // Only this thread resumes it, and it does so after it has left: so it may be published
+        // from its own stack, and if the event is there, stay. pick() may well give this very
+        // fiber.
+        list_on_loop(me);
+        if (!begin_wait(worker, me, request)) [[unlikely]] {
+            request.outcome = wait_outcome::cancelled;
+        } else if (request.call(request.callable, me)) [[likely]] {
+            begin_deadline(worker, timer, request);
+            leave(worker, me, worker.exec.pick());
+            end_wait(me, timer, request);
+        } else {
+            if (!me.state.end_ready(me.closed))  // cancelled by another thread: its post will come
+                leave(worker, me, worker.exec.pick());
+            request.outcome = wait_outcome::ready;
+        }
+        return;
+    }
+    // First asked, then armed: pick() may fire timers, and this one has nobody waiting yet.
+    runnable* const next = worker.exec.pick();
+    begin_deadline(worker, timer, request);
+    worker.after = &after_wait;
+    worker.left = &me;
+    worker.leaving = &request;
+    if (me.runnable::kind == swapped_kind) [[unlikely]]
+        worker.leaving = keep_request(worker, request, worker.kept_wait);
+    leave(worker, me, next);
+    end_wait(me, timer, request);
+}
+
+[[gnu::noinline]] void wait_with_deadline(fiber_worker& worker, fiber_block& me,
+                                          wait_request& request) noexcept {
+    const timer_of_wait timer(me);
+    wait_directly(worker, me, request, timer.get());
+}
+
+}  // namespace
 
 void wait_function(void* argument, void*) {
     auto& request = *static_cast<wait_request*>(argument);
@@ -314,36 +386,12 @@ void wait_function(void* argument, void*) {
         hooked = (me.attention.load(std::memory_order_relaxed) & hook_bit) != 0;
     }
     me.reason.store(request.reason, std::memory_order_relaxed);
-    if (hooked) [[unlikely]] {
+    if (hooked) [[unlikely]]
         leave_through_hooks(me, request, true);
-    } else if (worker->exec.local) [[likely]] {
-        // Only this thread resumes it, and it does so after it has left: so it may be published
-        // from its own stack, and if the event is there, stay. pick() may well give this very
-        // fiber.
-        list_on_loop(me);
-        if (!begin_wait(*worker, me, request)) [[unlikely]] {
-            request.outcome = wait_outcome::cancelled;
-        } else if (request.call(request.callable, me)) [[likely]] {
-            begin_deadline(*worker, me, request);
-            leave(*worker, me, worker->exec.pick());
-            end_wait(me, request);
-        } else {
-            if (!me.state.end_ready(me.closed))  // cancelled by another thread: its post will come
-                leave(*worker, me, worker->exec.pick());
-            request.outcome = wait_outcome::ready;
-        }
-    } else {
-        // First asked, then armed: pick() may fire timers, and this one has nobody waiting yet.
-        runnable* const next = worker->exec.pick();
-        begin_deadline(*worker, me, request);
-        worker->after = &after_wait;
-        worker->left = &me;
-        worker->leaving = &request;
-        if (me.runnable::kind == swapped_kind) [[unlikely]]
-            worker->leaving = keep_request(*worker, request, worker->kept_wait);
-        leave(*worker, me, next);
-        end_wait(me, request);
-    }
+    else if (request.deadline != no_deadline) [[unlikely]]
+        wait_with_deadline(*worker, me, request);
+    else
+        wait_directly(*worker, me, request, nullptr);
     me.reason.store(nullptr, std::memory_order_relaxed);
 }
 
@@ -372,19 +420,34 @@ void suspend_function(void* argument, void*) {
     me.reason.store(nullptr, std::memory_order_relaxed);
 }
 
+namespace {
+
+// With nobody it could switch to.
+[[gnu::always_inline]] inline void yield_to_worker(thread_block& thread, fiber_worker& worker,
+                                                   fiber_block& me, runnable* next) noexcept {
+    if (next == nullptr && worker.exec.ticks.load(std::memory_order_relaxed) != 0)
+        return;  // 0: perhaps the loop is stepped
+    worker.exec.ready.push(&me);
+    if (switch_to_worker(thread, worker, me, next) == nullptr) arrive();
+}
+
+}  // namespace
+
 // On a loop the fiber may queue itself before it has left: nobody else takes from that queue.
 void yield_function(void*, void*) {
     thread_block& thread = this_thread_block();
     fiber_worker* const worker = thread.fibers;
     WEFT_ASSERT(worker != nullptr && worker->current != nullptr, "yield: called outside any fiber");
-    if (is_special(*worker->current)) [[unlikely]]
+    fiber_block& me = *worker->current;
+    if (is_special(me)) [[unlikely]]
         return yield_otherwise(*worker);
-    auto& me = static_cast<own_fiber&>(*worker->current);
-    runnable* const next = worker->exec.pick();
-    if (next == nullptr && worker->exec.ticks.load(std::memory_order_relaxed) != 0)
-        return;  // 0: perhaps the loop is stepped
-    worker->exec.ready.push(&me);
-    if (switch_from(thread, *worker, me, next) == nullptr) [[unlikely]]
+    detail::worker& exec = worker->exec;
+    runnable* const next = exec.pick();
+    if (next == nullptr || next->kind != own_kind) [[unlikely]]
+        return yield_to_worker(thread, *worker, me, next);
+    exec.ready.push(&me);
+    if (switch_to_own(thread, *worker, me, static_cast<fiber_block&>(*next)) == nullptr)
+        [[unlikely]]
         arrive();
 }
 

@@ -7,6 +7,8 @@
 //   fiber:   comes back through the same suspend() calls, the last first
 //
 // SPDX-License-Identifier: Apache-2.0
+#include <optional>
+
 #include <weft/base/assert.hpp>
 #include <weft/fiber/suspend_hook.hpp>
 #include <weft/fiber/this_fiber.hpp>
@@ -49,7 +51,7 @@ void call_suspend(fiber_block& me, suspend_hook& hook) {
 
 // Off the fiber's stack.
 runnable* after_hooks(fiber_worker& worker, fiber_block& left) noexcept {
-    if (left.list == nullptr) fiber_list::of(*left.home).add(left);
+    if (!left.is_listed) fiber_list::of(*left.home).add(left);
     suspend_hook* const top = left.extras->leaving.top;
     return top != nullptr ? top->suspended(&left) : publish_left(worker, left, &left);
 }
@@ -76,13 +78,16 @@ void suspend_below(fiber_block& me) {
     const bool waits = leaving.waits;
     leaving.what = keep_if_swapped(worker, me, original, waits);
     me.listed = false;  // a hook above may have waited for something else
-    leave_with(&after_hooks, waits ? static_cast<const wait_request*>(original) : nullptr);
-    me.resume_as = &me;
+    auto* const request = waits ? static_cast<wait_request*>(original) : nullptr;
+    std::optional<timer_of_wait> made;
+    if (waits && request->deadline != no_deadline) made.emplace(me);
+    wait_timer* const timer = made ? made->get() : nullptr;
+    leave_with(&after_hooks, timer, request);
+    me.is_wrapped = false;
     if (!waits) return;
-    auto& request = static_cast<wait_request&>(*original);
-    end_wait(me, request);
+    end_wait(me, timer, *request);
     // Before the hooks above go on: they may wait for something else, in another list.
-    if (request.can_be_withdrawn) conclude(static_cast<withdrawing_request&>(request), me);
+    if (request->can_be_withdrawn) conclude(static_cast<withdrawing_request&>(*request), me);
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ bool is_child_of(const runnable& r, const void* group) {
 
 bool has_room(const fiber_block& me) noexcept {
     const auto* const here = static_cast<const std::byte*>(__builtin_frame_address(0));
-    return static_cast<std::size_t>(here - me.stack_low) >= me.stack_size / 4;
+    return static_cast<std::size_t>(here - me.stack_low) >= me.stack_size() / 4;
 }
 
 // Of a pool's worker, on its own stack and not that of a coroutine, with nothing in the way of a
@@ -68,8 +68,7 @@ bool may_run_children(const fiber_worker& worker, const fiber_block& me) noexcep
 
 // Perhaps by another thread than the one that called it.
 void run_as_call(fiber_block& me, fiber_block& child) noexcept {
-    child.stack_low = me.stack_low;
-    child.stack_size = me.stack_size;
+    child.set_stack(me.stack_low, me.stack_size());
     child.runnable::kind = own_started;
     fiber_worker::here()->current = &child;
     this_thread_block().running = &child;

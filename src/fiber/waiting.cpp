@@ -3,8 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <sched.h>
 
-#include <cstddef>
-
 #include <weft/base/assert.hpp>
 #include <weft/fiber/detail/swapped.hpp>
 
@@ -15,14 +13,27 @@
 
 namespace weft::inline v0 {
 
+namespace {
+
+[[gnu::noinline]] void wake_otherwise(detail::fiber_block& woken) noexcept {
+    detail::worker* const here = detail::this_thread_block().runs_for;
+    if (here != nullptr && &here->home == woken.home && (here->local || here->shared != nullptr))
+        here->wake(woken.resumed_as());
+    else
+        woken.home->post(woken.resumed_as());
+}
+
+}  // namespace
+
+// On a loop, by itself and with nothing in the way, it is a push.
 void waiter::wake() noexcept {
     if (what == who::thread) return static_cast<detail::thread_waiter&>(*this).wake_thread();
     auto& woken = static_cast<detail::fiber_block&>(*this);
     detail::worker* const here = detail::this_thread_block().runs_for;
-    if (here != nullptr && &here->home == woken.home && (here->local || here->shared != nullptr))
-        here->wake(woken.resume_as);
-    else
-        woken.home->post(woken.resume_as);
+    if (here == nullptr || &here->home != woken.home || !here->local || woken.is_wrapped ||
+        here->front != nullptr)
+        return wake_otherwise(woken);
+    here->wake_here(&woken);
 }
 
 namespace detail {
@@ -52,23 +63,34 @@ bool may_wait(fiber_block& me, wait_request& request) noexcept {
     return false;
 }
 
-void arm(fiber_worker& worker, fiber_block& me, time_point deadline) noexcept {
+void arm(fiber_worker& worker, wait_timer& timer, time_point deadline) noexcept {
     WEFT_ASSERT(worker.exec.timers != nullptr,
                 "wait: a deadline on an executor that has no timers");
-    me.guest_timer = worker.attachment == nullptr;
-    worker.exec.timers->arm(me.timer, deadline);
+    timer.is_guest = worker.attachment == nullptr;
+    worker.exec.timers->arm(timer, deadline);
 }
 
-// With the timer queue's lock held: whoever disarms waits for that, so the block is still there.
-runnable* fire_timer(timer_node& node) noexcept {
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Winvalid-offsetof"
-    auto& block = *reinterpret_cast<fiber_block*>(reinterpret_cast<std::byte*>(&node) -
-                                                  offsetof(fiber_block, timer));
-#pragma GCC diagnostic pop
+wait_timer* timer_of_wait::make_apart(fiber_block& me) noexcept {
+    try {
+        return ::new (take_memory(sizeof(wait_timer))) wait_timer(me);
+    } catch (const std::bad_alloc&) { fail("wait: no memory for the deadline of a swapped fiber"); }
+}
+
+void timer_of_wait::free_apart(wait_timer* timer) noexcept {
+    timer->~wait_timer();
+    give_memory(timer, sizeof *timer);
+}
+
+// With the timer queue's lock held: whoever disarms waits for that, so timer and block are still
+// there. One that timed out disarms nothing: after the claim another thread may run it, and the
+// timer is gone.
+runnable* wait_timer::fire(timer_node& node) noexcept {
+    auto& timer = static_cast<wait_timer&>(node);
+    fiber_block& block = timer.whose;
+    const bool is_guest = timer.is_guest;
     if (!block.waiter::claim(wait_outcome::timed_out)) return nullptr;
-    if (!block.guest_timer) return block.resume_as;
-    block.home->post(block.resume_as);  // a user's executor on top of the one that has the timers
+    if (!is_guest) return block.resumed_as();
+    block.home->post(block.resumed_as());  // a user's executor on top of the one with the timers
     return nullptr;
 }
 

@@ -71,10 +71,10 @@ void report_if_overflow(const siginfo_t& info, void* machine_context) noexcept {
     const stack guarded = detail::stack_guarded_at(address);
     stack own;
     const detail::activity* running = detail::this_thread_block().running;
-    if (running != nullptr) own = {running->stack_low, running->stack_size};
+    if (running != nullptr) own = {running->stack_low, running->stack_size()};
     const bool is_on_own = stack_pointer >= own.low && stack_pointer < own.high();
     if (is_just_below(address, own.low) && (!guarded || guarded.low == own.low || is_on_own))
-        describe(running->kind, running->name, own, address, stack_pointer);
+        describe(detail::text_of(running->role), running->name, own, address, stack_pointer);
     else if (guarded)
         describe("a context", "", guarded, address, stack_pointer);
 }

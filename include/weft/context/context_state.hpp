@@ -43,9 +43,9 @@ namespace detail {
 struct context_state {
     enum : std::uint32_t { holds_exceptions = 1, keeps_fp_control = 2 };
 
-    void* caught_exceptions = nullptr;      // with uncaught_exceptions: the two words of the C++
-    std::uint32_t uncaught_exceptions = 0;  // runtime, while holds_exceptions is set
     std::uint32_t flags = 0;                // what is kept here; none while it runs
+    std::uint32_t uncaught_exceptions = 0;  // with caught_exceptions: the two words of the C++
+    void* caught_exceptions = nullptr;      // runtime, while holds_exceptions is set
     std::uint64_t own_fp_control = 0;       // while it is suspended, if keeps_fp_control is set
 
     context_state() noexcept = default;

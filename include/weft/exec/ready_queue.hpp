@@ -25,7 +25,9 @@ namespace weft::inline v0::detail {
 class ready_queue {
 public:
     [[nodiscard]] bool empty() const noexcept { return head_ == nullptr; }
-    [[nodiscard]] std::size_t size() const noexcept { return size_; }
+    [[nodiscard]] std::size_t size() const noexcept {
+        return static_cast<std::size_t>(beyond_ + static_cast<std::ptrdiff_t>(distance) + 1);
+    }
 
     void push(runnable* r) noexcept {
         r->next_node = nullptr;
@@ -34,52 +36,72 @@ public:
         else
             tail_->next_node = r;
         tail_ = r;
-        if (++size_ > distance) [[unlikely]]
+        if (++beyond_ >= 0) [[unlikely]]
             note_distance(r);
     }
 
     /// nullptr if it is empty.
     [[nodiscard]] runnable* pop() noexcept {
+        runnable* const r = pop_simple();
+        if (r != nullptr && is_long_) fetch_ahead(*r);
+        return r;
+    }
+
+    /// Whether pop_simple() will do: it is not long, and the owner keeps nothing elsewhere.
+    [[nodiscard]] bool is_simple() const noexcept { return !is_special_; }
+    /// The same as pop(), while is_simple().
+    [[nodiscard]] runnable* pop_simple() noexcept {
         runnable* const r = head_;
         if (r == nullptr) return nullptr;
         head_ = r->next_node;
-        if (--size_ >= fetch_from - 1) [[unlikely]]
-            fetch_ahead(*r);
+        --beyond_;
         return r;
+    }
+    /// For the owner, who has others that may come first.
+    void set_others(bool has_others) noexcept {
+        has_others_ = has_others;
+        is_special_ = is_long_ | has_others_;
     }
 
     /// Moves everything out, in order, as a list of next_node links.
     [[nodiscard]] runnable* take_all() noexcept {
         runnable* const all = head_;
         head_ = tail_ = nullptr;
-        size_ = 0;
-        fetched_ = 0;
+        beyond_ = nothing;
+        end_fetching();
         return all;
     }
 
 private:
     static constexpr std::size_t distance = 8;
     static constexpr std::size_t fetch_from = 512;  // fewer are in the cache anyway
+    static constexpr std::ptrdiff_t nothing = -static_cast<std::ptrdiff_t>(distance) - 1;
+    // Of a runnable, beside its first line: what a fiber's switch touches (fiber_block.hpp).
+    static constexpr std::size_t second_line = 128;
 
     // `behind_` is the one that stands `distance` places before the tail; each push moves both by
     // one.
     void note_distance(runnable* r) noexcept {
-        if (size_ == distance + 1) behind_ = head_;
+        if (beyond_ == 0) behind_ = head_;
         behind_->ahead_node = r;
         behind_ = behind_->next_node;
+        if (size() >= fetch_from) [[unlikely]]
+            is_long_ = is_special_ = true;
+    }
+
+    void end_fetching() noexcept {
+        fetched_ = 0;
+        is_long_ = false;
+        is_special_ = has_others_;
     }
 
     // r was popped and at least `distance` others are behind it, so its link ahead is of this stay
     // in the queue.
     [[gnu::noinline]] void fetch_ahead(runnable& r) noexcept {
-        if (size_ < fetch_from) {
-            fetched_ = 0;
-            return;
-        }
+        if (size() < fetch_from) return end_fetching();
         runnable* const ahead = r.ahead_node;
         __builtin_prefetch(ahead, 1);
-        __builtin_prefetch(reinterpret_cast<std::byte*>(ahead) + 64, 1);
-        __builtin_prefetch(reinterpret_cast<std::byte*>(ahead) + 256, 1);
+        __builtin_prefetch(reinterpret_cast<std::byte*>(ahead) + second_line, 1);
         runnable*& half_way = coming_[fetched_ % (distance / 2)];
         if (fetched_ >= distance / 2 && half_way->touches_offset != 0) {
             void* touched;
@@ -94,7 +116,11 @@ private:
 
     runnable* head_ = nullptr;
     runnable* tail_ = nullptr;  // valid while head_ is not nullptr
-    std::size_t size_ = 0;
+    // How many there are beyond `distance`, less one: a push asks for nothing but its sign.
+    std::ptrdiff_t beyond_ = nothing;
+    bool is_special_ = false;  // is_long_ or has_others_
+    bool is_long_ = false;     // fetch_from or more
+    bool has_others_ = false;
     runnable* behind_ = nullptr;  // while more than `distance` are in the queue
     std::size_t fetched_ = 0;     // pops in a row that fetched ahead
     std::array<runnable*, distance / 2> coming_{};

@@ -85,7 +85,7 @@ struct worker {
     /// From the slot, else from the queue.
     [[nodiscard]] runnable* take() noexcept {
         runnable* const r = front;
-        if (r == nullptr) return plain ? ready.pop() : take_otherwise();
+        if (r == nullptr) return ready.is_simple() ? ready.pop_simple() : take_otherwise();
         front = r->next_node;
         return r;
     }
@@ -102,6 +102,10 @@ struct worker {
     /// A woken one: to the slot if this worker has one, but not forever.
     void wake(runnable* r) noexcept {
         if (shared != nullptr) return wake_shared(r);
+        wake_here(r);
+    }
+    /// The same, if nobody else takes from it.
+    [[gnu::always_inline]] void wake_here(runnable* r) noexcept {
         if (!wake_slot || slot_left == 0) {
             slot_left = slot_limit;
             return ready.push(r);
@@ -152,7 +156,6 @@ struct worker {
     std::atomic<std::uint64_t> missed = 0;            // ticks that found nothing to run
     std::uint32_t slot_left = slot_limit;  // wakes that go to the slot until one goes to the queue
     bool wake_slot = false;
-    bool plain = true;              // what is not in the slot is in `ready`
     bool local = false;             // nobody but this thread runs what is woken here
     bool closed = false;            // no other thread ever wakes or cancels anything here
     std::uint16_t number = 0;       // in its pool, from 1

@@ -54,6 +54,26 @@ struct wait_request : departure {
     bool can_be_withdrawn = false;  // it is a withdrawing_request
 };
 
+/// A wait that neither has a deadline nor can be cancelled; its callable follows.
+struct alignas(16) firm_wait {
+    explicit firm_wait(const wait_reason& r) noexcept : reason(&r) {}
+    const wait_reason* reason;
+    wait_outcome outcome = wait_outcome::event;
+    std::byte filled[7];  // so that what follows does not begin in here
+};
+template <class Publish>
+struct firm_wait_for : firm_wait {
+    firm_wait_for(const wait_reason& r, Publish&& p) noexcept
+        : firm_wait(r), publish(std::move(p)) {}
+    Publish publish;
+};
+
+/// What there is to know of its callable. Static.
+struct firm_operations {
+    bool (*call)(void* callable, waiter& self) noexcept;
+    void (*relocate)(void* to, void* from) noexcept;
+};
+
 struct withdrawing_request : wait_request {
     void* withdrawer;
     void (*withdraw)(void* withdrawer, waiter& self) noexcept;
@@ -62,8 +82,8 @@ struct withdrawing_request : wait_request {
 
 void suspend_function(void* request, void*);
 void wait_function(void* request, void*);
-/// The same for a wait that neither has a deadline nor can be cancelled.
-void wait_firmly_function(void* request, void*);
+/// The same for a firm_wait, with its firm_operations.
+void wait_firmly_function(void* wait, void* operations);
 /// The same for a withdrawing_request.
 void wait_withdrawing_function(void* request, void*);
 
@@ -72,6 +92,12 @@ void relocate_callable(void* to, void* from) noexcept {
     F& old = *static_cast<F*>(from);
     ::new (to) F(std::move(old));
     old.~F();
+}
+
+template <class Publish>
+bool call_publish(void* callable, waiter& self) noexcept {
+    Publish mine(std::move(*static_cast<Publish*>(callable)));
+    return mine(self);
 }
 
 template <class F>
@@ -116,16 +142,19 @@ template <class Publish>
     static_assert(
         scratch_callable<Publish> && plain_callable<Publish>,
         "wait: publish must be nothrow-movable, trivially destructible, at most 64 bytes");
+    if (!reason.cancellable && deadline == no_deadline) {
+        static constexpr firm_operations operations{&call_publish<Publish>,
+                                                    &relocate_callable<Publish>};
+        firm_wait_for<Publish> request(reason, std::move(publish));
+        call_switching(&wait_firmly_function, &request, const_cast<firm_operations*>(&operations));
+        return request.outcome;
+    }
     wait_request request{{&publish, &relocate_callable<Publish>},
-                         [](void* callable, waiter& self) noexcept {
-                             Publish mine(std::move(*static_cast<Publish*>(callable)));
-                             return mine(self);
-                         },
+                         &call_publish<Publish>,
                          &reason,
                          deadline,
                          wait_outcome::event};
-    const bool firmly = !reason.cancellable && deadline == no_deadline;
-    call_switching(firmly ? &wait_firmly_function : &wait_function, &request);
+    call_switching(&wait_function, &request);
     return request.outcome;
 }
 

@@ -65,6 +65,10 @@ public:
     [[nodiscard, gnu::always_inline]] bool claim(wait_outcome outcome,
                                                  const Atomic<bool>& closed) noexcept {
         std::uint32_t seen = word_.load(std::memory_order_seq_cst);
+        if (seen == waiting_firm && outcome == wait_outcome::event) {  // begin_firmly()
+            word_.store(static_cast<std::uint32_t>(outcome), std::memory_order_relaxed);
+            return true;
+        }
         if ((seen & state_mask) == preparing) [[unlikely]] {
             if (outcome == wait_outcome::cancelled) return false;  // whoever cancels comes again
             seen = when_published();
