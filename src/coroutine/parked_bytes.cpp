@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coroutine/parked_bytes.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -111,7 +112,13 @@ WEFT_NO_SANITIZE std::uintptr_t invert(std::span<std::byte> parked, bool usable_
 
 std::uintptr_t hide_bytes(std::span<std::byte> parked) noexcept { return invert(parked, true); }
 
-bool show_bytes(std::span<std::byte>, std::span<std::byte> parked, std::uintptr_t hidden) noexcept {
+// What lies below the stack pointer was not kept (context::lowest_kept()); nobody may expect it.
+bool show_bytes(std::span<std::byte> whole_stack, std::span<std::byte> parked,
+                std::uintptr_t hidden) noexcept {
+    constexpr std::ptrdiff_t most = 128;
+    const auto room = std::min(most, parked.data() - whole_stack.data());
+    auto* const below = const_cast<volatile std::byte*>(parked.data());
+    for (std::ptrdiff_t i = 1; i <= room; ++i) below[-i] = std::byte{0xa5};
     return invert(parked, false) == hidden;
 }
 

@@ -68,8 +68,8 @@ void swapped_backend::enter_from_inside() {
     swapped_backend& asking = *shared_.occupant_;
     shared_.wish_ = this;
     asking.leave();
-    if (asking.wish_failure_ != nullptr)
-        std::rethrow_exception(std::exchange(asking.wish_failure_, nullptr));
+    if (shared_.wish_failure_ != nullptr)
+        std::rethrow_exception(std::exchange(shared_.wish_failure_, nullptr));
 }
 
 // After a visit from outside: the body left because it wants somebody else to run first.
@@ -79,7 +79,7 @@ void swapped_backend::fulfil_wishes() {
         try {
             wanted.visit();
             wanted.fulfil_wishes();
-        } catch (...) { wish_failure_ = std::current_exception(); }
+        } catch (...) { shared_.wish_failure_ = std::current_exception(); }
         visit();
     }
 }
@@ -116,7 +116,7 @@ void swapped_backend::make_room() {
 void swapped_backend::settle() noexcept {
     shared_.in_use_ = false;
     if (shared_.occupant_ == nullptr) return;  // it finished
-    used_ = static_cast<std::size_t>(shared_.stack_.high() - body_.lowest_used() + 7) / 8 * 8;
+    used_ = static_cast<std::size_t>(shared_.stack_.high() - body_.lowest_kept() + 7) / 8 * 8;
     ++shared_.counters_.parks;
     hidden_ = detail::hide_bytes(parked_bytes());
 }

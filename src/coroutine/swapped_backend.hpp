@@ -12,7 +12,7 @@ namespace weft::inline v0 {
 /// One visit to the body, by somebody who does not stand on the shared stack.
 [[gnu::always_inline]] inline void swapped_backend::visit() {
     make_room();
-    detail::enter_here(resumer_, body_, shared_.stack_.span(), entry_, argument_);
+    detail::enter_here(shared_.resumer_, body_, shared_.stack_.span(), entry_, argument_);
     settle();
 }
 
@@ -24,12 +24,14 @@ namespace weft::inline v0 {
         fulfil_wishes();
 }
 
-[[gnu::always_inline]] inline void swapped_backend::leave() { detail::swap_here(body_, resumer_); }
+[[gnu::always_inline]] inline void swapped_backend::leave() {
+    detail::swap_here(body_, shared_.resumer_);
+}
 
 [[gnu::always_inline]] inline void swapped_backend::finish() {
     shared_.occupant_ = nullptr;
     if (detail::is_called(body_)) return;
-    detail::jump_from_here(resumer_);
+    detail::jump_from_here(shared_.resumer_);
 }
 
 }  // namespace weft::inline v0

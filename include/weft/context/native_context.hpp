@@ -38,6 +38,11 @@ public:
 
     /// The lowest stack address that a suspended context still needs, red zone included.
     [[nodiscard]] std::byte* lowest_used() const noexcept;
+    /// The same without the red zone. What swap() saved needs none: whoever switches calls others,
+    /// too, so the compiler keeps nothing below its stack pointer.
+    [[nodiscard]] std::byte* lowest_kept() const noexcept {
+        return static_cast<std::byte*>(registers_.stack_pointer);
+    }
 
     // For weft's own functions, which inline the switch (src/context/switch.hpp).
     struct registers {

@@ -32,6 +32,8 @@ public:
     [[noreturn]] static void jump(portable_context& to) noexcept;
     /// As native_context's.
     [[nodiscard]] std::byte* lowest_used() const noexcept;
+    /// As native_context's.
+    [[nodiscard]] std::byte* lowest_kept() const noexcept { return lowest_used_; }
 
     // For weft's own functions (src/context/switch.hpp).
     /// What swap() calls.

@@ -149,15 +149,13 @@ private:
     shared_stack& shared_;
     context_entry entry_;
     void* argument_;
-    bool keep_fp_control_;
     context body_;
-    context resumer_;
     std::byte* buffer_ = nullptr;
     std::size_t buffer_size_ = 0;
     std::size_t used_ = 0;       // bytes, from the high end, that it needs while it is parked
     std::uintptr_t hidden_ = 0;  // what it takes to show those bytes again (dev and ASan builds)
     place place_ = place::nowhere;
-    std::exception_ptr wish_failure_;  // why the one it wished for was not entered
+    bool keep_fp_control_;
 };
 
 }  // namespace weft::inline v0
