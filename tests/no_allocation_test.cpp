@@ -362,3 +362,19 @@ WEFT_TEST("no allocation: waiting for a future and setting its promise") {
           }) == 0);
     CHECK(got == 3);
 }
+
+WEFT_TEST("no allocation: asking fibers to stop, one of them or all of an executor") {
+    loop s({.external_wakes = false});
+    std::stop_token token;
+    fiber one(s, [&] {
+        token = get_stop_token();
+        static_cast<void>(park());
+    });
+    for (int i = 0; i < 50; ++i) go(s, [] { static_cast<void>(park()); });
+    s.run_until_blocked();
+    CHECK(allocations_of([&] { one.request_stop(); }) == 0);
+    CHECK(token.stop_requested());
+    CHECK(allocations_of([&] { detail::stop_all_fibers(s); }) == 0);
+    s.run();
+    one.detach();
+}

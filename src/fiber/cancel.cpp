@@ -32,13 +32,31 @@ void block_lock::wait() noexcept {
     while (block_.locked.exchange(true, std::memory_order_acquire));
 }
 
-void act_on_reason(fiber_block& block, const std::vector<std::stop_source>& told) noexcept {
+namespace {
+
+// By copies of the sources: a callback may end the scope that one belongs to.
+void tell(const sources_to_tell& told) noexcept {
+    for (std::size_t i = 0; i < told.count; ++i) told.all[i]->request_stop();
+}
+
+}  // namespace
+
+void act_on_reason(fiber_block& block, const sources_to_tell& told) noexcept {
     WEFT_TEST_POINT("cancel: the bit is set");
     const bool won = block.state.cancel(
         block.closed, [&block] { return block.is_cancelled(); },
         [&block] { return block_lock(block); });
     if (won) block.wake();
-    for (std::stop_source source : told) source.request_stop();
+    tell(told);
+    for (bool may_be_more = told.count == sources_to_tell::most; may_be_more;) {
+        sources_to_tell others;
+        {
+            const block_lock lock(block);
+            others = scope_chain::sources(block);
+        }
+        tell(others);
+        may_be_more = others.count == sources_to_tell::most;
+    }
 }
 
 void request_stop(fiber_block& block, cancel_reason reason) noexcept {
@@ -79,7 +97,7 @@ void cancel_scope::cancel(cancel_reason reason) noexcept {
     fiber_block& owner = owner_;
     detail::add_reference(owner);
     detail::cancel_round round;
-    std::vector<std::stop_source> told;
+    detail::sources_to_tell told;
     {
         const detail::block_lock lock(owner);
         if (reason_ == cancel_reason::none) reason_ = reason;

@@ -50,7 +50,7 @@ void cancel_round::stop(const fiber_handle& fiber, cancel_reason reason) noexcep
 
 void cancel_round::stop(fiber_block& block, cancel_reason reason) noexcept {
     add_reference(block);  // it may end meanwhile
-    std::vector<std::stop_source> told;
+    sources_to_tell told;
     {
         const block_lock lock(block);
         if (block.stop_reason == cancel_reason::none) block.stop_reason = reason;

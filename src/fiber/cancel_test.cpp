@@ -186,6 +186,52 @@ WEFT_TEST("cancel: one asked to stop before it ran knows it in its token and in 
     f.detach();
 }
 
+namespace {
+
+// Opens so many scopes, one inside the other, takes the token of each, and waits in the last.
+void wait_inside(int scopes, std::vector<std::stop_token>& tokens) {
+    if (scopes == 0) return static_cast<void>(park());
+    const cancel_scope scope;
+    tokens.push_back(get_stop_token());
+    wait_inside(scopes - 1, tokens);
+}
+
+}  // namespace
+
+WEFT_TEST("cancel: however many scopes are cancelled at once, each tells its token") {
+    constexpr int scopes = 30;
+    loop s({.external_wakes = false});
+    std::vector<std::stop_token> tokens;
+    fiber f(s, [&] {
+        tokens.push_back(get_stop_token());
+        wait_inside(scopes, tokens);
+    });
+    s.run_until_blocked();
+    REQUIRE(tokens.size() == scopes + 1);
+    f.request_stop();
+    for (const std::stop_token& one : tokens) CHECK(one.stop_requested());
+    s.run();
+    f.detach();
+}
+
+WEFT_TEST("loop: at its end each of those that wait is asked to stop, once") {
+    std::deque<fiber_handle> parked;
+    int ended = 0;
+    {
+        loop s({.external_wakes = false});
+        for (int i = 0; i < 6; ++i)
+            go(s, [&] {
+                parked.push_back(this_fiber::handle());
+                const std::stop_callback told(get_stop_token(), [&ended] { ++ended; });
+                static_cast<void>(park());
+                ++ended;
+            });
+        s.run_until_blocked();
+        parked.clear();
+    }
+    CHECK(ended == 12);
+}
+
 // Then what runs next is the very fiber that leaves, which has to come back to itself.
 WEFT_TEST("sleep: a deadline that passes while the fiber is about to leave is not lost") {
     using enum stack_kind;

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <weft/base/assert.hpp>
@@ -109,6 +110,8 @@ void fiber_list::add(fiber_block& block) noexcept {
 void fiber_list::remove(fiber_block& block) noexcept {
     fiber_list& list = fiber_list::of(*block.home);
     const std::lock_guard lock(list.mutex_);
+    for (cursor* at = list.cursors_; at != nullptr; at = at->other)
+        if (at->next == &block) at->next = block.listed_next;
     (block.listed_previous != nullptr ? block.listed_previous->listed_next : list.first_) =
         block.listed_next;
     if (block.listed_next != nullptr) block.listed_next->listed_previous = block.listed_previous;
@@ -116,18 +119,23 @@ void fiber_list::remove(fiber_block& block) noexcept {
 }
 
 // Stop callbacks run meanwhile, and fibers end: so they are asked one by one, each held by a
-// reference, without the lock.
+// reference, without the lock. Those that come are at the front, and asked by add().
 void fiber_list::stop_all() noexcept {
-    std::vector<fiber_handle> asked;
-    {
-        const std::lock_guard lock(mutex_);
-        home_.stopping_.store(true, std::memory_order_seq_cst);
-        for (fiber_block* block = first_; block != nullptr; block = block->listed_next)
-            asked.emplace_back(*block);
+    std::unique_lock lock(mutex_);
+    home_.stopping_.store(true, std::memory_order_seq_cst);
+    cursor at{first_, cursors_};
+    cursors_ = &at;
+    while (at.next != nullptr) {
+        fiber_block& asked = *std::exchange(at.next, at.next->listed_next);
+        add_reference(asked);
+        lock.unlock();
+        request_stop(asked, cancel_reason::shutdown);
+        release(&asked);
+        lock.lock();
     }
-    for (const fiber_handle& one : asked)
-        if (fiber_block* const block = handle_access::block(one))
-            request_stop(*block, cancel_reason::shutdown);
+    cursor** link = &cursors_;
+    while (*link != &at) link = &(*link)->other;
+    *link = at.other;
 }
 
 void fiber_list::describe(const std::function<void(std::string_view)>& line) const {

@@ -41,9 +41,17 @@ public:
     static void describe_all(const std::function<void(std::string_view)>& line);
 
 private:
+    // Where one who walks the list without the lock goes on; whoever is removed moves it on.
+    struct cursor {
+        fiber_block* next;
+        cursor* other;  // of another walk
+    };
+
     [[maybe_unused]] executor& home_;
     mutable std::mutex mutex_;
+    // Guarded by it:
     fiber_block* first_ = nullptr;
+    cursor* cursors_ = nullptr;
     // Among all lists; guarded by the registry's mutex.
     fiber_list* next_list_ = nullptr;
     fiber_list* previous_list_ = nullptr;

@@ -3,11 +3,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <vector>
+#include <array>
+#include <optional>
+#include <stop_token>
 
 #include "fiber/fiber_extras.hpp"
 
 namespace weft::inline v0 {
+
+namespace detail {
+/// Sources that are to be told without the lock. No memory is needed for them: if there are more,
+/// they are asked for again once these were told.
+struct sources_to_tell {
+    static constexpr std::size_t most = 8;
+
+    std::array<std::optional<std::stop_source>, most> all;
+    std::size_t count = 0;
+
+    void add(const std::optional<std::stop_source>& one) noexcept {
+        if (count < most && one && !one->stop_requested()) all[count++] = one;
+    }
+};
+}  // namespace detail
 
 /// What concerns the chain as a whole. The block's lock is held.
 class scope_chain {
@@ -46,23 +63,21 @@ public:
                                       std::memory_order_seq_cst);
     }
 
-    /// The sources of all scopes that are cancelled now, to be told without the lock.
-    static std::vector<std::stop_source> sources(detail::fiber_block& block) {
-        std::vector<std::stop_source> told;
+    /// The sources of all scopes that are cancelled now and were not told yet.
+    static detail::sources_to_tell sources(const detail::fiber_block& block) noexcept {
+        detail::sources_to_tell told;
         if (block.extras == nullptr) return told;
-        if (block.extras->source && block.stop_reason != cancel_reason::none)
-            told.push_back(*block.extras->source);
+        if (block.stop_reason != cancel_reason::none) told.add(block.extras->source);
         for (cancel_scope* scope = innermost(*block.extras); scope != nullptr;
              scope = scope->parent_)
-            if (scope->source_ && effective(*scope) != cancel_reason::none)
-                told.push_back(*scope->source_);
+            if (effective(*scope) != cancel_reason::none) told.add(scope->source_);
         return told;
     }
 };
 
 namespace detail {
 /// After a reason was set: wakes the fiber if it waits, then tells the stop sources.
-void act_on_reason(fiber_block& block, const std::vector<std::stop_source>& told) noexcept;
+void act_on_reason(fiber_block& block, const sources_to_tell& told) noexcept;
 }  // namespace detail
 
 }  // namespace weft::inline v0
