@@ -1,24 +1,27 @@
 // mutex_core.cpp - the slow ways of a mutex.
 //
-// Every change of the word is a read-modify-write, but for one store in release_slowly(): who holds
-// both locked and guarded is alone. To take the lock is an acquire, to give it up a release; with
-// guarded it is the same for the queue.
+// To take the lock is an acquire, to give it up a release; with guarded it is the same for the
+// queue and for coming_. Whoever holds locked and guarded is alone, and so is whoever holds guarded
+// while another holds locked, for that one cannot unlock meanwhile: their last step is a plain
+// store. Every other change of the word is a read-modify-write.
 //
-//   waits                                             unlocks
-//   RMW + locked; it was locked:          (acquire)   CAS locked -> 0                     (release)
-//   CAS while locked: + guarded + queued  (acquire)
-//   into the queue; - guarded             (release)   fails: somebody is queued
-//                                                       woken, not starving: CAS - locked (release)
-//                                                       else CAS + guarded, take out the eldest,
-//                                                       store - locked - guarded + woken  (release)
-//                                                       wake it
-//   woken: CAS + locked - woken           (acquire)
-//   beaten: to the front of the queue, and - woken in the same CAS as + guarded
+//   waits                                        unlocks
+//   CAS 0 -> locked fails            (acquire)   CAS locked -> 0                        (release)
+//   CAS while locked: + guarded      (acquire)
+//   into the queue; coming_?                     fails: somebody is queued
+//     store locked                   (release)     CAS while awaited: + guarded         (acquire)
+//     else store locked + awaited    (release)     take out the eldest, coming_ = true
+//                                                  store 0                              (release)
+//                                                  wake it
+//   woken: CAS while free: + locked + guarded (acquire)
+//          coming_ = false, store locked, + awaited if others are queued      (release)
+//   beaten: into the queue as above, at the front; coming_ = false
 //
-// No wake is lost. Somebody goes to the queue only by a CAS that finds the lock held, so the unlock
-// comes after it and sees queued. That unlock wakes nobody only if woken is set, and then somebody
-// is on its way who will take the lock, and look at the queue when it unlocks, or go back to the
-// queue, or pass the duty on: each takes woken away by a CAS that sees whether the lock is held.
+// No wake is lost. Somebody goes to the queue only while the lock is held and cannot be given up,
+// and leaves awaited behind, which the unlock sees, unless coming_ is set. Then somebody is on its
+// way who takes coming_ away under the guard, with the lock held by it or another, and sets awaited
+// if anybody is queued: when it takes the lock, when it goes back to the queue, or when it does not
+// want the lock any more and passes the duty on.
 //
 // With starving the word stays locked while the eldest is woken: the lock is its. Nobody else is
 // on its way then, and starving is taken away only by the one that got the lock, or by an unlock
@@ -55,13 +58,32 @@ constexpr std::chrono::nanoseconds patience = std::chrono::milliseconds(1);
 
 // --- locking
 
-// If it is free; takes the bits of `without` away in the same step.
-bool mutex_core::take(std::uint32_t without) noexcept {
+// If it is free.
+bool mutex_core::take() noexcept {
     std::uint32_t seen = word_.load(std::memory_order_relaxed);
     while ((seen & locked) == 0)
-        if (word_.compare_exchange_weak(seen, (seen | locked) & ~without, std::memory_order_acquire,
+        if (word_.compare_exchange_weak(seen, seen | locked, std::memory_order_acquire,
                                         std::memory_order_relaxed))
             return true;
+    return false;
+}
+
+// The same for one that was woken: nobody is on the way any more.
+bool mutex_core::take_woken() noexcept {
+    std::uint32_t seen = word_.load(std::memory_order_relaxed);
+    for (spin_wait spinning; (seen & locked) == 0;) {
+        if ((seen & guarded) != 0) {
+            spinning.once();
+            seen = word_.load(std::memory_order_relaxed);
+        } else if (word_.compare_exchange_weak(seen, seen | locked | guarded,
+                                               std::memory_order_acquire,
+                                               std::memory_order_relaxed)) {
+            coming_.store(false, std::memory_order_relaxed);
+            WEFT_TEST_POINT("mutex: woken, and has taken the lock");
+            word_.store(locked | awaited_now(), std::memory_order_release);
+            return true;
+        }
+    }
     return false;
 }
 
@@ -73,7 +95,7 @@ void mutex_core::lock_slowly(const lock_names& names) {
 
 bool mutex_core::try_lock_until(time_point deadline, const lock_names& names) {
     owner_.refuse_again(names.again);
-    if (!take(0) && !spin() && !acquire(names, names.waits_for_a_time, deadline)) return false;
+    if (!take() && !spin() && !acquire(names, names.waits_for_a_time, deadline)) return false;
     owner_.take();
     return true;
 }
@@ -82,7 +104,7 @@ bool mutex_core::acquire(const lock_names& names, const wait_reason& reason, tim
     refuse_on_shared_stack(this, names.on_stack);
     const time_point began = now_for_sleep();
     for (bool was_woken = false;; was_woken = true) {
-        if (take(was_woken ? woken : 0)) return true;
+        if (was_woken ? take_woken() : take()) return true;
         const bool starves = was_woken && now_for_sleep() - began > patience;
         bool withdrawn = false;
         const wait_outcome outcome = wait_or_ready(
@@ -100,50 +122,28 @@ bool mutex_core::acquire(const lock_names& names, const wait_reason& reason, tim
     }
 }
 
-// Where others may be about to unlock on another processor.
+// Where others may be about to unlock on another processor. Each look takes the cache line away
+// from whoever holds the lock: so few of them, for about the time that a wait would cost.
 bool mutex_core::spin() noexcept {
     if (!spinning_may_help()) return false;
-    for (int i = 0; i < 40; ++i) {
+    for (int i = 0; i < 20; ++i) {
+        pause();
+        pause();
         const std::uint32_t seen = word_.load(std::memory_order_relaxed);
         if ((seen & starving) != 0) return false;
-        if ((seen & locked) == 0 && take(0)) return true;
-        pause();
+        if ((seen & locked) == 0 && take()) return true;
     }
     return false;
 }
 
 // False: it was free, and is taken.
 bool mutex_core::enqueue(waiter& me, bool was_woken, bool starves) noexcept {
-    const std::uint32_t without = was_woken ? woken : 0;
-    const std::uint32_t with = guarded | queued | (starves ? starving : 0U);
     std::uint32_t seen = word_.load(std::memory_order_relaxed);
     for (spin_wait spinning;;) {
         if ((seen & locked) == 0) {
-            if (take(without)) return false;
+            if (was_woken ? take_woken() : take()) return false;
             seen = word_.load(std::memory_order_relaxed);
         } else if ((seen & guarded) != 0) {
-            spinning.once();
-            seen = word_.load(std::memory_order_relaxed);
-        } else if (word_.compare_exchange_weak(seen, (seen | with) & ~without,
-                                               std::memory_order_acquire,
-                                               std::memory_order_relaxed)) {
-            break;
-        }
-    }
-    WEFT_TEST_POINT("mutex: about to enqueue");
-    if (was_woken)
-        queue_.push_front(me);
-    else
-        queue_.push_back(me);
-    word_.fetch_and(~guarded, std::memory_order_release);
-    return true;
-}
-
-// Came to its deadline, or was cancelled.
-void mutex_core::withdraw(waiter& me) noexcept {
-    std::uint32_t seen = word_.load(std::memory_order_relaxed);
-    for (spin_wait spinning;;) {
-        if ((seen & guarded) != 0) {
             spinning.once();
             seen = word_.load(std::memory_order_relaxed);
         } else if (word_.compare_exchange_weak(seen, seen | guarded, std::memory_order_acquire,
@@ -151,26 +151,62 @@ void mutex_core::withdraw(waiter& me) noexcept {
             break;
         }
     }
-    queue_.remove(me);
-    word_.fetch_and(~(guarded | (queue_.empty() ? queued : 0U)), std::memory_order_release);
+    WEFT_TEST_POINT("mutex: about to enqueue");
+    if (was_woken) {
+        coming_.store(false, std::memory_order_relaxed);
+        queue_.push_front(me);
+    } else {
+        queue_.push_back(me);
+    }
+    const std::uint32_t kept = seen & starving;
+    word_.store(locked | awaited_now() | (starves ? starving : kept), std::memory_order_release);
+    return true;
 }
 
-// Woken, and does not want the lock any more. True: it was free, and is taken after all.
+void mutex_core::guard() noexcept {
+    std::uint32_t seen = word_.load(std::memory_order_relaxed);
+    for (spin_wait spinning;;) {
+        if ((seen & guarded) != 0) {
+            spinning.once();
+            seen = word_.load(std::memory_order_relaxed);
+        } else if (word_.compare_exchange_weak(seen, seen | guarded, std::memory_order_acquire,
+                                               std::memory_order_relaxed)) {
+            return;
+        }
+    }
+}
+
+// Came to its deadline, or was cancelled. Perhaps nobody holds the lock, and somebody takes it
+// meanwhile.
+void mutex_core::withdraw(waiter& me) noexcept {
+    guard();
+    queue_.remove(me);
+    word_.fetch_and(~(guarded | (queue_.empty() ? awaited : 0U)), std::memory_order_release);
+}
+
+// Woken, and does not want the lock any more. True: it was free, and is taken after all. If it is
+// held whoever unlocks wakes another.
 bool mutex_core::pass_wake_on() noexcept {
     std::uint32_t seen = word_.load(std::memory_order_relaxed);
-    for (;;) {
-        const bool free = (seen & locked) == 0;
-        // If it is held: whoever unlocks wakes another.
-        if (word_.compare_exchange_weak(seen, (seen | locked) & ~woken, std::memory_order_acquire,
-                                        std::memory_order_relaxed))
-            return free;
+    for (spin_wait spinning;;) {
+        if ((seen & guarded) != 0) {
+            spinning.once();
+            seen = word_.load(std::memory_order_relaxed);
+        } else if (word_.compare_exchange_weak(seen, seen | locked | guarded,
+                                               std::memory_order_acquire,
+                                               std::memory_order_relaxed)) {
+            break;
+        }
     }
+    coming_.store(false, std::memory_order_relaxed);
+    word_.store(locked | awaited_now() | (seen & starving), std::memory_order_release);
+    return (seen & locked) == 0;
 }
 
 bool mutex_core::was_handed_over(time_point began) noexcept {
     const std::uint32_t seen = word_.load(std::memory_order_acquire);
     if ((seen & starving) == 0) return false;
-    if ((seen & queued) == 0 || now_for_sleep() - began <= patience)
+    if ((seen & awaited) == 0 || now_for_sleep() - began <= patience)
         word_.fetch_and(~starving, std::memory_order_relaxed);
     return true;
 }
@@ -181,15 +217,13 @@ void mutex_core::release_slowly() noexcept {
     std::uint32_t seen = word_.load(std::memory_order_relaxed);
     for (spin_wait spinning;;) {
         WEFT_ASSERT((seen & locked) != 0, "mutex: unlocked while nobody holds it");
-        const bool somebody_comes = (seen & (woken | starving)) == woken;
-        const bool nobody_waits = (seen & (queued | guarded)) == 0;
-        if (somebody_comes || nobody_waits) {
-            if (word_.compare_exchange_weak(seen, seen & ~(locked | starving),
-                                            std::memory_order_release, std::memory_order_relaxed))
-                return;
-        } else if ((seen & guarded) != 0) {
+        if ((seen & guarded) != 0) {
             spinning.once();
             seen = word_.load(std::memory_order_relaxed);
+        } else if ((seen & awaited) == 0) {
+            if (word_.compare_exchange_weak(seen, 0, std::memory_order_release,
+                                            std::memory_order_relaxed))
+                return;
         } else if (word_.compare_exchange_weak(seen, seen | guarded, std::memory_order_acquire,
                                                std::memory_order_relaxed)) {
             break;
@@ -202,8 +236,13 @@ void mutex_core::release_slowly() noexcept {
 waiter* mutex_core::next_holder(std::uint32_t seen) noexcept {
     WEFT_TEST_POINT("mutex: about to wake");
     waiter* const next = queue_.claim_one();
-    std::uint32_t left = queue_.empty() ? 0 : queued;
-    if (next != nullptr) left |= (seen & starving) != 0 ? locked | starving : woken;
+    std::uint32_t left = 0;
+    if (next != nullptr) {
+        if ((seen & starving) != 0)
+            left = locked | starving | awaited_now();
+        else
+            coming_.store(true, std::memory_order_relaxed);
+    }
     word_.store(left, std::memory_order_release);
     return next;
 }

@@ -6,11 +6,12 @@
 //
 //     locked    somebody holds it
 //     guarded   somebody changes the queue
-//     queued    the queue is not empty
-//     woken     an unlock has woken somebody, who is on its way; so others need not be
+//     awaited   somebody is queued and nobody is on its way: the next unlock has to wake one; set
+//               only while locked
 //     starving  the next unlock hands the lock over; set only while locked
 //
-// The protocol is in mutex_core.cpp.
+// While somebody who was woken is on its way (coming_) the word says nothing of those who wait, so
+// whoever runs locks and unlocks as fast as if it were alone. The protocol is in mutex_core.cpp.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -62,7 +63,7 @@ public:
     }
 
     [[nodiscard]] bool try_lock() noexcept {
-        if (!take(0)) return false;
+        if (!take()) return false;
         owner_.take();
         return true;
     }
@@ -77,7 +78,8 @@ public:
 
     /// Neither held nor waited for.
     [[nodiscard]] bool is_unused() const noexcept {
-        return word_.load(std::memory_order_acquire) == 0;
+        return word_.load(std::memory_order_acquire) == 0 && queue_.empty() &&
+               !coming_.load(std::memory_order_relaxed);
     }
 
     // For a condition variable, which gives the lock up after the waiter has left its stack.
@@ -88,41 +90,44 @@ public:
     void come_back() noexcept { owner_.take(); }  // it did not give it up
     [[gnu::always_inline]] void release() noexcept {
         std::uint32_t seen = locked;
-        if (word_.compare_exchange_strong(seen, 0, std::memory_order_release,
-                                          std::memory_order_relaxed)) [[likely]]
-            return;
-        // Others wait, and one of them is on its way.
-        if ((seen & (woken | starving)) == woken &&
-            word_.compare_exchange_strong(seen, seen & ~locked, std::memory_order_release,
-                                          std::memory_order_relaxed))
-            return;
-        release_slowly();
+        if (!word_.compare_exchange_strong(seen, 0, std::memory_order_release,
+                                           std::memory_order_relaxed)) [[unlikely]]
+            release_slowly();
     }
 
 private:
     static constexpr std::uint32_t locked = 1;
     static constexpr std::uint32_t guarded = 2;
-    static constexpr std::uint32_t queued = 4;
-    static constexpr std::uint32_t woken = 8;
-    static constexpr std::uint32_t starving = 16;
+    static constexpr std::uint32_t awaited = 4;
+    static constexpr std::uint32_t starving = 8;
 
     /// For waits_for.
     [[nodiscard]] static const void* holder_of(const void* lock) noexcept {
         return static_cast<const mutex_core*>(lock)->owner_.get();
     }
-    [[nodiscard]] bool take(std::uint32_t without) noexcept;
+    [[nodiscard]] bool take() noexcept;
+    [[nodiscard]] bool take_woken() noexcept;
     void lock_slowly(const lock_names& names);
     [[nodiscard]] bool acquire(const lock_names& names, const wait_reason& reason,
                                time_point deadline);
     [[nodiscard]] bool spin() noexcept;
     [[nodiscard]] bool enqueue(waiter& me, bool was_woken, bool starves) noexcept;
+    void guard() noexcept;
     void withdraw(waiter& me) noexcept;
     [[nodiscard]] bool pass_wake_on() noexcept;
     [[nodiscard]] bool was_handed_over(time_point began) noexcept;
     void release_slowly() noexcept;
     [[nodiscard]] waiter* next_holder(std::uint32_t seen) noexcept;
 
+    /// Under the guard: the bits for those in the queue.
+    [[nodiscard]] std::uint32_t awaited_now() const noexcept {
+        return queue_.empty() || coming_.load(std::memory_order_relaxed) ? 0 : awaited;
+    }
+
     std::atomic<std::uint32_t> word_ = 0;
+    // An unlock has woken somebody, who has not come yet. Written under the guard; elsewhere a
+    // hint (relaxed).
+    std::atomic<bool> coming_ = false;
     [[no_unique_address]] lock_owner owner_;
     waiter_queue queue_;  // guarded by the bit
 };
