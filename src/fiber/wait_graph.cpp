@@ -5,6 +5,9 @@
 // may outlive the wait for a moment, until its fiber runs; a holder forgets that it is one before
 // it lets go, so what looks like a cycle is one.
 //
+// A fiber whose hook waits while it is about to wait has two edges, or more. The last one is what
+// it waits for now, and the first to go; the others count again after it.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "fiber/wait_graph.hpp"
 
@@ -58,16 +61,18 @@ public:
         return true;
     }
 
+    // The last that was added.
     [[nodiscard]] const edge* find(const void* from) const noexcept {
+        const edge* last = nullptr;
         for (std::size_t at = place(from); edges_[at].from != nullptr; at = (at + 1) % size)
-            if (edges_[at].from == from) return &edges_[at];
-        return nullptr;
+            if (edges_[at].from == from) last = &edges_[at];
+        return last;
     }
 
-    // Those behind it in the same run move up, so that no search ends too early.
+    // The last that was added. Those behind it in the same run move up, so that no search ends too
+    // early; they keep their order.
     void remove(const void* from) noexcept {
-        std::size_t at = place(from);
-        while (edges_[at].from != from) at = (at + 1) % size;
+        auto at = static_cast<std::size_t>(find(from) - edges_.data());
         edges_[at].from = nullptr;
         --count_;
         for (at = (at + 1) % size; edges_[at].from != nullptr; at = (at + 1) % size) {

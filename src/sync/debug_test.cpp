@@ -7,8 +7,10 @@
 #include <string>
 
 #include <weft/fiber/cancel.hpp>
+#include <weft/fiber/suspend_hook.hpp>
 #include <weft/sync/fair_mutex.hpp>
 #include <weft/sync/mutex.hpp>
+#include <weft/sync/semaphore.hpp>
 
 #include "crowd.hpp"
 
@@ -101,6 +103,91 @@ MATRIX_TEST("debug: a fiber joined by the holder of a lock that it wants is repo
     EXPECT_NE(said.find("deadlock: these wait for each other"), said.npos) << said;
     EXPECT_NE(said.find("fiber inner waits for mutex"), said.npos) << said;
     EXPECT_NE(said.find("fiber outer joins fiber"), said.npos) << said;
+}
+
+namespace {
+
+// Locks a mutex for a moment whenever its fiber is about to suspend.
+class locks_first final : public suspend_hook {
+public:
+    explicit locks_first(mutex& m) : m_(m) {}
+    void suspend() override {
+        m_.lock();
+        m_.unlock();
+        suspend_hook::suspend();
+    }
+
+private:
+    mutex& m_;
+};
+
+}  // namespace
+
+MATRIX_TEST("debug: a fiber whose hook has waited does not wait for that any more") {
+    mutex a;
+    mutex wanted;
+    mutex in_hook;
+    locks_first hook(in_hook);
+    binary_semaphore first(0);
+    binary_semaphore second(0);
+    std::string log;
+    spawn({.name = "holder"}, [&] {
+        wanted.lock();
+        in_hook.lock();
+        first.acquire();
+        in_hook.unlock();
+        second.acquire();
+        wanted.unlock();
+    });
+    spawn({.name = "hooked"}, [&] {
+        a.lock();
+        this_fiber::set_suspend_hook(&hook);
+        wanted.lock();
+        this_fiber::set_suspend_hook(nullptr);
+        wanted.unlock();
+        a.unlock();
+        log += 'h';
+    });
+    run_until_blocked();  // it waits in its hook
+    first.release();
+    run_until_blocked();  // it waits for what it wanted
+    spawn({.name = "third"}, [&] {
+        const std::lock_guard one(in_hook);
+        const std::lock_guard two(a);
+        log += 't';
+    });
+    run_until_blocked();  // that was said to be a circle
+    second.release();
+    run();
+    CHECK(log == "ht");
+}
+
+MATRIX_TEST("debug: a circle through a wait in a hook is reported") {
+    const auto misuse = [this] {
+        mutex a;
+        mutex wanted;
+        mutex in_hook;
+        locks_first hook(in_hook);
+        spawn({.name = "holder"}, [&] {
+            wanted.lock();
+            static_cast<void>(sleep_for(1h));
+        });
+        spawn({.name = "other"}, [&] {
+            in_hook.lock();
+            yield();
+            a.lock();
+        });
+        spawn({.name = "hooked"}, [&] {
+            a.lock();
+            this_fiber::set_suspend_hook(&hook);
+            wanted.lock();
+        });
+        s.run();
+    };
+    EXPECT_DEATH(misuse(),
+                 "deadlock: these wait for each other\n"
+                 ".*fiber other waits for mutex .*\n"
+                 ".*fiber hooked waits for mutex ");
 }
 
 CROWD_TEST("debug: stress, waits in one order are no circle") {
