@@ -316,3 +316,36 @@ MATRIX_TEST("condition_variable_any: the fiber's own stop ends the wait as any s
     run();
     CHECK(over);
 }
+
+// The deadlines of both pass at the same moment, and the sleeper runs first.
+LOOP_TEST("condition_variable misuse: a wait that was late is in it until it has returned") {
+    const auto destroy_too_early = [this] {
+        mutex m;
+        std::optional<condition_variable> one(std::in_place);
+        spawn([&] {
+            sleep_for(1ms);
+            one.reset();
+        });
+        spawn([&] {
+            std::unique_lock mine(m);
+            one->wait_for(mine, 1ms);
+        });
+        run_until_blocked();
+        advance(1ms);
+    };
+    EXPECT_DEATH(destroy_too_early(), "condition_variable: destroyed while somebody waits");
+}
+
+LOOP_TEST("condition_variable: may be destroyed once a wait that was late has returned") {
+    mutex m;
+    std::optional<condition_variable> one(std::in_place);
+    bool late = false;
+    spawn([&] {
+        std::unique_lock mine(m);
+        late = one->wait_for(mine, 1ms) == cv_status::timeout;
+        one.reset();
+    });
+    run_until_blocked();
+    advance(1ms);
+    CHECK(late);
+}

@@ -37,13 +37,14 @@ template <class Clock, class Duration>
 }
 }  // namespace detail
 
-/// May be destroyed as soon as everybody who waits was notified.
+/// May be destroyed as soon as everybody who waits was notified. A wait that ends otherwise, by its
+/// deadline or because it is cancelled, takes itself out: it must have returned before.
 class condition_variable {
 public:
     condition_variable() noexcept = default;
     condition_variable(const condition_variable&) = delete;
     condition_variable& operator=(const condition_variable&) = delete;
-    /// Aborts: if somebody waits.
+    /// Aborts: if somebody waits, or has not returned from a wait that was not notified.
     ~condition_variable() {
         WEFT_ASSERT(!word_.has_waiters(), "condition_variable: destroyed while somebody waits");
     }
