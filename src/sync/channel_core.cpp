@@ -33,17 +33,16 @@
 //   not by its event: unlink under the lock
 //
 // Nothing of the channel is touched after a wake, nor after the lock is dropped for the last time:
-// whoever was woken may destroy the channel. The lock word is acquired by exchange and released by
-// a store, which pairs with it; free, it tells what can be done (may_be_ready, relaxed: a hint).
+// whoever was woken may destroy the channel. What can be done is noted at each unlock, for those
+// who come without the lock (may_be_ready, relaxed: a hint).
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <weft/sync/detail/channel_core.hpp>
-
 #include <weft/base/assert.hpp>
 #include <weft/base/test_point.hpp>
 #include <weft/fiber/detail/swapped.hpp>
 #include <weft/fiber/suspend.hpp>
 
+#include "sync/channel_lock.hpp"
 #include "sync/channel_wake.hpp"
 
 namespace weft::inline v0::detail {
@@ -84,7 +83,14 @@ channel_result channel_core::take(taken_item& taken, patience how) {
 inline bool channel_core::publish(channel_waiter& me, waiter& who) noexcept {
     WEFT_TEST_POINT("channel: about to wait");
     lock();
-    if (!is_ready(me)) [[likely]] {
+    const std::uint32_t can = can_.load(std::memory_order_relaxed);
+    if ((can & (me.sends ? can_send : can_receive)) == 0) [[likely]] {
+        enqueue(me, who);
+        can_.store(me.sends ? can_receive : can_send, std::memory_order_relaxed);
+        lock_.unlock();
+        return true;
+    }
+    if (!is_ready(me)) {
         enqueue(me, who);
         unlock();
         return true;
@@ -197,9 +203,55 @@ channel_result channel_core::conclude(channel_waiter& me, taken_item& taken) {
     return me.sends ? send_step(me.place) : receive_step(me.place);
 }
 
+// With the lock held. True: done.
+[[gnu::always_inline]] inline bool channel_core::send_easily(const void* value) noexcept {
+    if ((can_.load(std::memory_order_relaxed) & easy_send) == 0) return false;
+    item_node* const node = take_free();
+    copy_easily(item_in(node), value);
+    append(node);
+    std::uint32_t can = can_receive | (senders_.empty() ? easy_receive : 0U);
+    if (size_ < capacity_) can |= can_send | (free_ != nullptr ? easy_send : 0U);
+    can_.store(can, std::memory_order_relaxed);
+    return true;
+}
+
+[[gnu::always_inline]] inline bool channel_core::receive_easily(void* to) noexcept {
+    if ((can_.load(std::memory_order_relaxed) & easy_receive) == 0) return false;
+    item_node* const node = pop();
+    copy_easily(to, item_in(node));
+    recycle(node);
+    std::uint32_t can = can_send | (receivers_.empty() ? easy_send : 0U);
+    if (first_ != nullptr) can |= can_receive | easy_receive;
+    can_.store(can, std::memory_order_relaxed);
+    return true;
+}
+
+// The shortest way first, with nothing on the stack: biased and easy.
 channel_result channel_core::send_plain(const void* value, patience how) {
+    if ((can_.load(std::memory_order_relaxed) & easy_send) == 0 ||
+        !lock_.lock_biased(&this_thread_block())) [[unlikely]]
+        return send_otherwise(value, how);
+    const bool done = send_easily(value);
+    lock_.unlock_biased();
+    return done ? channel_result::done : send_otherwise(value, how);
+}
+
+channel_result channel_core::receive_plain(void* to, patience how) {
+    if ((can_.load(std::memory_order_relaxed) & easy_receive) == 0 ||
+        !lock_.lock_biased(&this_thread_block())) [[unlikely]]
+        return receive_otherwise(to, how);
+    const bool done = receive_easily(to);
+    lock_.unlock_biased();
+    return done ? channel_result::done : receive_otherwise(to, how);
+}
+
+[[gnu::noinline]] channel_result channel_core::send_otherwise(const void* value, patience how) {
     if (may_be_ready(true)) {
         lock();
+        if (send_easily(value)) {
+            lock_.unlock();
+            return channel_result::done;
+        }
         const step done = send_step(value);
         unlock();
         wake(done.woken);
@@ -208,15 +260,19 @@ channel_result channel_core::send_plain(const void* value, patience how) {
         if (done.what == verdict::closed) return channel_result::closed;
         if (done.what == verdict::ready) {
             grow();
-            return send_plain(value, how);  // with room there is nothing to wait for
+            return send_otherwise(value, how);  // with room there is nothing to wait for
         }
     }
     return how.waits ? send_slowly(value, how) : channel_result::would_block;
 }
 
-channel_result channel_core::receive_plain(void* to, patience how) {
+[[gnu::noinline]] channel_result channel_core::receive_otherwise(void* to, patience how) {
     if (may_be_ready(false)) {
         lock();
+        if (receive_easily(to)) {
+            lock_.unlock();
+            return channel_result::done;
+        }
         const step done = receive_step(to);
         unlock();
         wake(done.woken);
@@ -234,7 +290,7 @@ channel_result channel_core::receive_plain(void* to, patience how) {
     const channel_result result = wait_for(me, how.deadline, none);
     if (result != channel_result::again) return result;
     grow();
-    return send_plain(value, how);
+    return send_otherwise(value, how);
 }
 
 [[gnu::noinline]] channel_result channel_core::receive_slowly(void* to, patience how) {

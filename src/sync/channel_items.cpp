@@ -9,9 +9,8 @@
 #include <new>
 
 #include <weft/base/assert.hpp>
-#include <weft/sync/detail/channel_core.hpp>
 
-#include "sync/spinning.hpp"
+#include "sync/channel_lock.hpp"
 
 namespace weft::inline v0::detail {
 
@@ -27,7 +26,8 @@ constexpr std::size_t round_up(std::size_t size, std::size_t alignment) noexcept
 }  // namespace
 
 channel_core::channel_core(const item_type& type, std::size_t capacity)
-    : capacity_(capacity),
+    : easy_(type.plain && (type.size == 8 || type.size == 4) ? easy : 0U),
+      capacity_(capacity),
       type_(type),
       item_size_(type.size),
       item_offset_(round_up(sizeof(item_node), type.alignment)),
@@ -50,13 +50,6 @@ channel_core::~channel_core() {
         ::operator delete(chunks_, chunks_->bytes, std::align_val_t(node_alignment_));
         chunks_ = next;
     }
-}
-
-[[gnu::noinline]] void channel_core::lock_contended() const noexcept {
-    spin_wait others;
-    do {
-        while ((word_.load(std::memory_order_relaxed) & locked) != 0) others.once();
-    } while ((word_.exchange(held, std::memory_order_acquire) & locked) != 0);
 }
 
 // --- nodes

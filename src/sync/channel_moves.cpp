@@ -5,6 +5,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <weft/base/test_point.hpp>
 
+#include "sync/channel_lock.hpp"
 #include "sync/channel_wake.hpp"
 
 namespace weft::inline v0::detail {

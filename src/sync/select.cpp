@@ -38,6 +38,8 @@
 #include <weft/fiber/detail/swapped.hpp>
 #include <weft/fiber/suspend.hpp>
 
+#include "sync/channel_lock.hpp"
+
 namespace weft::inline v0::detail {
 
 namespace {

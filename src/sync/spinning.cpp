@@ -11,7 +11,7 @@
 
 namespace weft::inline v0::detail {
 
-void spin_wait::give_way() noexcept { ::sched_yield(); }
+void give_way() noexcept { ::sched_yield(); }
 
 bool spinning_may_help() noexcept {
     static const bool several = std::thread::hardware_concurrency() > 1;

@@ -7,19 +7,24 @@
 
 namespace weft::inline v0::detail {
 
+/// Lets others have the processor.
+void give_way() noexcept;
+
 /// Waits a little, for somebody who is about to give up a lock bit; after some rounds it lets
 /// others have the processor.
+inline void spin_once(unsigned& rounds) noexcept {
+    constexpr unsigned limit = 10;
+    if (rounds == limit) return give_way();
+    ++rounds;
+    for (unsigned i = 0; i < rounds; ++i) pause();
+}
+
+/// The same, counting its rounds.
 class spin_wait {
 public:
-    void once() noexcept {
-        if (rounds_ == limit) return give_way();
-        ++rounds_;
-        for (unsigned i = 0; i < rounds_; ++i) pause();
-    }
+    void once() noexcept { spin_once(rounds_); }
 
 private:
-    static constexpr unsigned limit = 10;
-    static void give_way() noexcept;
     unsigned rounds_ = 0;
 };
 

@@ -1,9 +1,9 @@
 // channel_core.hpp - a channel without the type of its items.
 //
 // Items lie in nodes of a list; waiters of either side stand in two more lists. All is guarded by
-// one spin lock, which is held for a few instructions and never over a move of an item: that is
-// user code, which may throw or wait. So an item that is not plain bytes changes hands in steps
-// (src/sync/channel_core.cpp has them, both sides of each).
+// one spin lock (biased_lock.hpp), which is held for a few instructions and never over a move of an
+// item: that is user code, which may throw or wait. So an item that is not plain bytes changes
+// hands in steps (src/sync/channel_core.cpp has them, both sides of each).
 //
 // channel.hpp puts the type on top; select.hpp waits on several of these at once.
 //
@@ -19,6 +19,7 @@
 
 #include <weft/base/clock_source.hpp>
 #include <weft/fiber/waiter.hpp>
+#include <weft/sync/detail/biased_lock.hpp>
 
 namespace weft::inline v0::detail {
 
@@ -140,7 +141,7 @@ struct taken_item {
     channel_waiter* sender = nullptr;
 };
 
-class channel_core {
+class alignas(64) channel_core {
 public:
     static constexpr std::size_t unlimited = std::numeric_limits<std::size_t>::max();
 
@@ -177,7 +178,7 @@ public:
 
     /// Whether it is worth a try: no means that it could not be done a moment ago.
     [[nodiscard]] bool may_be_ready(bool sends) const noexcept {
-        return (word_.load(std::memory_order_relaxed) & (sends ? can_send : can_receive)) != 0;
+        return (can_.load(std::memory_order_relaxed) & (sends ? can_send : can_receive)) != 0;
     }
     /// What it came to, after a wait with a verdict. A receiver's item is in `taken`.
     [[nodiscard]] channel_result conclude(channel_waiter& me, taken_item& taken);
@@ -200,19 +201,20 @@ public:
         if (me.queued) (me.sends ? senders_ : receivers_).remove(me);
         me.queued = false;
     }
+    // src/sync/channel_lock.hpp
     void lock() const noexcept;
     void unlock() const noexcept;
 
 private:
-    // The lock, and what can be done: free, it says so; held, both may be.
-    enum : std::uint32_t { can_send = 1, can_receive = 2, locked = 4, held = 7 };
+    // easy: with a free node or an item, nobody to be woken, bytes that one instruction copies.
+    enum : std::uint32_t { can_send = 1, can_receive = 2, easy_send = 4, easy_receive = 8 };
+    static constexpr std::uint32_t easy = easy_send | easy_receive;
 
     struct chunk {
         chunk* next;
         std::size_t bytes;
     };
 
-    void lock_contended() const noexcept;
     [[nodiscard]] bool publish(channel_waiter& me, waiter& who) noexcept;
     [[nodiscard]] channel_result wait_for(channel_waiter& me, time_point deadline,
                                           taken_item& taken);
@@ -227,6 +229,11 @@ private:
     [[nodiscard]] step receive_step(void* to) noexcept;
     [[nodiscard]] channel_result send_slowly(const void* value, patience how);
     [[nodiscard]] channel_result receive_slowly(void* to, patience how);
+    [[nodiscard]] channel_result send_otherwise(const void* value, patience how);
+    [[nodiscard]] channel_result receive_otherwise(void* to, patience how);
+    [[nodiscard]] bool send_easily(const void* value) noexcept;
+    [[nodiscard]] bool receive_easily(void* to) noexcept;
+    [[nodiscard]] std::uint32_t what_can_be_done() const noexcept;
     [[nodiscard]] channel_result try_send(void* value);
     [[nodiscard]] channel_result try_take(taken_item& taken) noexcept;
     void fill(item_node* node, void* value, channel_waiter* receiver);
@@ -268,20 +275,28 @@ private:
         else
             std::memcpy(to, from, item_size_);
     }
+    [[gnu::always_inline]] void copy_easily(void* to, const void* from) const noexcept {
+        if (item_size_ == 8) [[likely]]
+            std::memcpy(to, from, 8);
+        else
+            std::memcpy(to, from, 4);
+    }
     [[nodiscard]] void* item_in(item_node* node) const noexcept {
         return reinterpret_cast<std::byte*>(node) + item_offset_;
     }
 
-    mutable std::atomic<std::uint32_t> word_ = 0;
-    // Guarded by it.
+    mutable biased_lock lock_;
+    mutable std::atomic<std::uint32_t> can_ = 0;  // written under the lock, elsewhere a hint
+    // Guarded by the lock.
     bool closed_ = false;
-    channel_waiters senders_;
-    channel_waiters receivers_;
+    const std::uint32_t easy_;  // which of these bits there may be
     item_node* first_ = nullptr;
     item_node* last_ = nullptr;
     item_node* free_ = nullptr;
-    std::size_t size_ = 0;    // nodes that are not free
-    std::size_t moving_ = 0;  // those among them that are in no list: somebody moves in or out
+    std::size_t size_ = 0;  // nodes that are not free
+    channel_waiters senders_;
+    channel_waiters receivers_;
+    std::size_t moving_ = 0;  // nodes that are in no list: somebody moves in or out
     std::size_t nodes_ = 0;
     chunk* chunks_ = nullptr;
 
@@ -292,18 +307,6 @@ private:
     std::size_t node_size_;
     std::size_t node_alignment_;
 };
-
-inline void channel_core::lock() const noexcept {
-    if ((word_.exchange(held, std::memory_order_acquire) & locked) != 0) [[unlikely]]
-        lock_contended();
-}
-
-inline void channel_core::unlock() const noexcept {
-    std::uint32_t can = 0;
-    if (closed_ || !receivers_.empty() || size_ < capacity_) can |= can_send;
-    if (closed_ || first_ != nullptr || !senders_.empty()) can |= can_receive;
-    word_.store(can, std::memory_order_release);
-}
 
 /// Puts the waiting halves of a swapped fiber on the heap for the time of a wait, with what they
 /// point to. Where the move of an item may throw it stays, and others cannot reach it.

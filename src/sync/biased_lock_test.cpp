@@ -1,0 +1,120 @@
+// biased_lock_test.cpp - a bias that is given, used and revoked.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <weft/sync/detail/biased_lock.hpp>
+
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include <weft/fiber/go.hpp>
+#include <weft/sync/channel.hpp>
+
+#include "crowd.hpp"
+
+using namespace weft;
+using detail::biased_lock;
+
+namespace {
+
+const char keys[2] = {};
+constexpr std::uint32_t enough = biased_lock::first_patience + 1;
+
+bool lock_and_ask(biased_lock& lock, const void* me) {
+    lock.lock(me);
+    const bool biased = lock.is_biased();
+    lock.unlock();
+    return biased;
+}
+
+void lock_often(biased_lock& lock, const void* me, std::uint32_t times) {
+    for (std::uint32_t i = 0; i < times; ++i) {
+        lock.lock(me);
+        lock.unlock();
+    }
+}
+
+}  // namespace
+
+WEFT_TEST("biased_lock: whoever locks it often gets a bias, which another revokes") {
+    if (!detail::process_barrier::available()) GTEST_SKIP() << "no membarrier";
+    biased_lock lock;
+    lock_often(lock, &keys[0], enough);
+    CHECK(lock_and_ask(lock, &keys[0]));
+    CHECK(!lock_and_ask(lock, &keys[1]));
+    CHECK(!lock_and_ask(lock, &keys[0]));
+    lock_often(lock, &keys[0], enough);
+    CHECK(!lock_and_ask(lock, &keys[0]));
+}
+
+WEFT_TEST("biased_lock: a bias is given twice and no more") {
+    if (!detail::process_barrier::available()) GTEST_SKIP() << "no membarrier";
+    biased_lock lock;
+    lock_often(lock, &keys[0], enough);
+    CHECK(!lock_and_ask(lock, &keys[1]));
+    lock_often(lock, &keys[1], biased_lock::second_patience + 1);
+    CHECK(lock_and_ask(lock, &keys[1]));
+    CHECK(!lock_and_ask(lock, &keys[0]));
+    lock_often(lock, &keys[0], 2 * biased_lock::second_patience);
+    CHECK(!lock_and_ask(lock, &keys[0]));
+}
+
+WEFT_TEST("biased_lock: those who take turns get no bias") {
+    biased_lock lock;
+    for (std::uint32_t i = 0; i < 4 * enough; ++i)
+        CHECK(!lock_and_ask(lock, &keys[i / biased_lock::first_patience % 2]));
+}
+
+// One has the bias and goes on locking, another comes.
+WEFT_TEST("biased_lock: stress, a bias is revoked while its owner goes in and out") {
+    const long rounds = weft_test::stress_count(20'000);
+    for (long round = 0; round < rounds; ++round) {
+        biased_lock lock;
+        long count = 0;
+        std::atomic<bool> has_bias = false;
+        std::atomic<bool> over = false;
+        long locked = 0;
+        std::thread owner([&] {
+            while (!over.load(std::memory_order_relaxed)) {
+                lock.lock(&keys[0]);
+                ++count;
+                lock.unlock();
+                if (++locked == 2 * enough) has_bias = true;
+            }
+        });
+        while (!has_bias) std::this_thread::yield();
+        for (int i = 0; i < 20; ++i) {
+            lock.lock(&keys[1]);
+            ++count;
+            lock.unlock();
+        }
+        over = true;
+        owner.join();
+        ASSERT_EQ(count, locked + 20);
+    }
+}
+
+// Of each channel the main thread has the bias.
+CROWD_TEST("channel: stress, channels that one thread had to itself are used by all") {
+    const weft_test::with_test_points points;
+    std::vector<std::unique_ptr<channel<long>>> all;
+    for (long round = rounds(4'000); round > 0; --round) {
+        auto& c = *all.emplace_back(std::make_unique<channel<long>>(16));
+        for (long i = 0; i < 300; ++i) {
+            CHECK(c.try_send(i).has_value());
+            CHECK(c.try_receive() == i);
+        }
+    }
+    std::atomic<long> sum = 0;
+    crowd(4, [&](int i) {
+        for (const auto& c : all)
+            for (long j = 0; j < 20; ++j) {
+                if (i % 2 == 0)
+                    CHECK(c->send(j).has_value());
+                else
+                    sum += c->receive().value_or(-1'000'000);
+            }
+    });
+    CHECK(sum == static_cast<long>(all.size()) * 2 * 190);
+}
