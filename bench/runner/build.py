@@ -15,7 +15,7 @@ from runner.case import Failure, ROOT
 # The compilers that a case may name, and what the build folder of each adds to BUILD_DIR's name.
 COMPILERS = {"g++": "", "clang++-19": "-clang"}
 # Peers that no package has: a checkout, that a variable of the environment names.
-CHECKOUTS = ("USCHED_DIR",)
+CHECKOUTS = ("USCHED_DIR", "CPPCORO_DIR")
 
 
 class Build:

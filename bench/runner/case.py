@@ -17,7 +17,7 @@ class Failure(Exception):
 
 
 class Case:
-    """case.toml: title, compilers, rounds (at most so many, for one that takes minutes), and
+    """case.toml: title, compilers, rounds (so many, and not more if the user asks for more), and
 
     [[program]]  name; optional: command (default: the program of that name; {bin}, {bench} and
                  {case} are replaced by the folders of the case's programs, of all programs and of

@@ -7,6 +7,7 @@ round, and the error stands where the value would be.
 SPDX-License-Identifier: Apache-2.0
 """
 import json
+import math
 import os
 import statistics
 import subprocess
@@ -108,6 +109,18 @@ def summary(values):
     if not known:
         return None
     return {"median": statistics.median(known), "min": min(known), "max": max(known)}
+
+
+def interval(values):
+    """Where the median of what was measured from lies, with a probability of 95 % at least: two of
+    the values, whatever their distribution. None for fewer than six."""
+    known = sorted(value for value in values if value is not None)
+    count = len(known)
+    outside, total, cut = 0, 2 ** count, 0
+    while 2 * (outside + math.comb(count, cut)) <= 0.05 * total:
+        outside += math.comb(count, cut)
+        cut += 1
+    return [known[cut - 1], known[count - cut]] if cut else None
 
 
 def collect(measured, run, rows, number):

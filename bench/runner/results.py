@@ -14,15 +14,21 @@ import re
 import subprocess
 
 from runner.case import Failure, ROOT
-from runner.measure import Measured, summary
+from runner.measure import Measured, interval, summary
 
 
-def compared(measured, key, other, combine):
-    """Two rows combined round by round, as a summary; None if one of them is missing."""
+def combined(measured, key, other, combine):
+    """Two rows round by round; None if one of them is missing."""
     if key not in measured or other not in measured:
         return None
     pairs = zip(measured[key].values, measured[other].values)
-    return summary([None if a is None or b is None else combine(a, b) for a, b in pairs])
+    return [None if a is None or b is None else combine(a, b) for a, b in pairs]
+
+
+def compared(measured, key, other, combine):
+    """The same as a summary."""
+    values = combined(measured, key, other, combine)
+    return None if values is None else summary(values)
 
 
 def ratio(a, b):
@@ -69,10 +75,14 @@ def judge(case, measured, compilers):
 def figure_value(figure, measured, compiler, column):
     key = (compiler, figure["of"], column)
     if "over" in figure:
-        return compared(measured, key, (compiler, figure["over"], column), ratio)
-    if "minus" in figure:
-        return compared(measured, key, (compiler, figure["minus"], column), difference)
-    return measured[key].summary() if key in measured else None
+        values = combined(measured, key, (compiler, figure["over"], column), ratio)
+    elif "minus" in figure:
+        values = combined(measured, key, (compiler, figure["minus"], column), difference)
+    else:
+        values = measured[key].values if key in measured else None
+    summed = summary(values) if values is not None else None
+    between = interval(values) if summed else None
+    return summed if between is None else {**summed, "interval": between}
 
 
 # --- where and what

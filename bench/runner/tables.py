@@ -17,6 +17,15 @@ def show_range(summed):
     return f"{show(summed['median'])} ({show(summed['min'])} to {show(summed['max'])})"
 
 
+def show_figure(value):
+    """With the interval of 95 %, if there were enough rounds."""
+    text = show_range(value)
+    if "interval" not in value or value["min"] == value["max"]:
+        return text
+    low, high = value["interval"]
+    return f"{text}; 95 %: {show(low)} to {show(high)}"
+
+
 def table(head, lines):
     return ["| " + " | ".join(cells) + " |" for cells in (head, ["---"] * len(head), *lines)]
 
@@ -26,7 +35,7 @@ def table_of_figures(found):
     lines = []
     for figure in found["figures"]:
         says = figure["says"] + (f" ({figure['at']})" if figure["at"] else "")
-        value = show_range(figure["value"]) if figure["value"] else "-"
+        value = show_figure(figure["value"]) if figure["value"] else "-"
         lines.append([says, figure["compiler"], value, figure["bound"], words[figure["met"]]])
     return table(["figure", "compiler", "measured", "bound", ""], lines) if lines else []
 

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -19,6 +20,7 @@ sys.path.insert(0, str(ROOT / "bench"))
 
 from runner import measure, results, tables  # noqa: E402
 from runner.case import Case, Failure, known_cases  # noqa: E402
+from runner.measure import Measured, interval  # noqa: E402
 from runner.progress import Estimate, Progress, as_time  # noqa: E402
 
 
@@ -181,15 +183,36 @@ class Cases(unittest.TestCase):
         self.assertEqual(Case("ring_sizes").uses(), ["ring"])
         self.assertEqual(Case("yield").uses(), ["yield"])
 
-    def test_usched_is_started_from_its_checkout(self):
+    def test_usched_is_started_and_its_answer_completed(self):
         with tempfile.TemporaryDirectory() as folder:
-            program = pathlib.Path(folder) / "rmain"
+            program = pathlib.Path(folder) / "usched_rmain"
             program.write_text('#!/bin/sh\ntest "$*" = "8 2 10 0 1" && echo 0.25\n')
             program.chmod(0o755)
-            script = ROOT / "bench/cases/ring/usched.sh"
+            script = shutil.copy(ROOT / "bench/cases/ring/usched.sh", folder)
             done = subprocess.run([script, "8", "2", "10", "0", "1"], capture_output=True,
-                                  text=True, env=os.environ | {"USCHED_DIR": folder})
+                                  text=True)
         self.assertEqual(done.stdout, "16 160 0.25\n")
+
+    def test_a_case_says_how_many_rounds_it_wants(self):
+        self.assertEqual(Case("echo").rounds, 11)
+        self.assertEqual(Case("http").uses(), ["http"])
+
+
+class Intervals(unittest.TestCase):
+    def test_the_interval_of_a_median_is_two_of_its_values(self):
+        self.assertIsNone(interval([1, 2, 3, 4, 5]))
+        self.assertEqual(interval([6, 5, 4, 3, 2, 1]), [1, 6])
+        self.assertEqual(interval(list(range(1, 12))), [2, 10])
+        self.assertEqual(interval([None, *range(1, 12), None]), [2, 10])
+        self.assertEqual(interval([7.0] * 9), [7.0, 7.0])
+
+    def test_a_figure_has_it_and_its_line_says_it(self):
+        measured = {("g++", row, None): Measured("p", "us", values) for row, values in
+                    (("a", [2, 4, 6, 8, 10, 12]), ("b", [1, 2, 3, 4, 5, 6]))}
+        value = results.figure_value({"of": "a", "over": "b"}, measured, "g++", None)
+        self.assertEqual(value["interval"], [2, 2])
+        value = results.figure_value({"of": "a"}, measured, "g++", None)
+        self.assertEqual(tables.show_figure(value), "7 (2 to 12); 95 %: 2 to 12")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
-#include <functional>
 #include <memory>
 #include <utility>  // Asio forgets it
 
@@ -42,21 +41,20 @@ tcp::acceptor listen(asio::io_context& context) {
     return {context, tcp::endpoint(asio::ip::address_v4::loopback(), 0)};
 }
 
-void accept(tcp::acceptor& acceptor, unsigned left) {
-    if (left == 0) return;
-    acceptor.async_accept([&acceptor, left](auto error, tcp::socket socket) {
+void accept(tcp::acceptor& acceptor) {
+    acceptor.async_accept([&acceptor](auto error, tcp::socket socket) {
         bench::require(!error, "accept");
         socket.set_option(tcp::no_delay(true));
         std::make_shared<session>(std::move(socket))->read();
-        accept(acceptor, left - 1);
+        accept(acceptor);
     });
 }
 
-void callbacks(unsigned count, const std::function<void(std::uint16_t)>& start) {
+void callbacks(const auto& tell) {
     asio::io_context context(1);
     tcp::acceptor acceptor = listen(context);
-    start(acceptor.local_endpoint().port());
-    accept(acceptor, count);
+    tell(acceptor.local_endpoint().port());
+    accept(acceptor);
     context.run();
 }
 
@@ -71,19 +69,19 @@ asio::awaitable<void> serve_one(tcp::socket socket) {
     } catch (const boost::system::system_error&) {}
 }
 
-asio::awaitable<void> accept_all(tcp::acceptor& acceptor, unsigned count) {
-    for (unsigned i = 0; i < count; ++i) {
+asio::awaitable<void> accept_all(tcp::acceptor& acceptor) {
+    for (;;) {
         tcp::socket socket = co_await acceptor.async_accept(asio::use_awaitable);
         socket.set_option(tcp::no_delay(true));
         asio::co_spawn(acceptor.get_executor(), serve_one(std::move(socket)), asio::detached);
     }
 }
 
-void coroutines(unsigned count, const std::function<void(std::uint16_t)>& start) {
+void coroutines(const auto& tell) {
     asio::io_context context(1);
     tcp::acceptor acceptor = listen(context);
-    start(acceptor.local_endpoint().port());
-    asio::co_spawn(context, accept_all(acceptor, count), asio::detached);
+    tell(acceptor.local_endpoint().port());
+    asio::co_spawn(context, accept_all(acceptor), asio::detached);
     context.run();
 }
 
@@ -92,6 +90,10 @@ void coroutines(unsigned count, const std::function<void(std::uint16_t)>& start)
 int main(int argc, char** argv) {
     const bench::settings how = bench::read_arguments(argc, argv);
     bench::about("Boost.Asio of Boost " BOOST_LIB_VERSION);
-    bench::echo::measure(how, "Asio, callbacks", callbacks);
-    bench::echo::measure(how, "Asio, coroutines", coroutines);
+    const auto by_callbacks = [] { return bench::server([](auto tell) { callbacks(tell); }); };
+    const auto by_coroutines = [] { return bench::server([](auto tell) { coroutines(tell); }); };
+    bench::echo::measure(how, "Asio, callbacks", by_callbacks);
+    bench::echo::measure(how, "Asio, coroutines", by_coroutines);
+    bench::echo::measure_idle(how, "Asio, callbacks", by_callbacks);
+    bench::echo::measure_idle(how, "Asio, coroutines", by_coroutines);
 }

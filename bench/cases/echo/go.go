@@ -1,4 +1,5 @@
-// go.go - the case `echo` on goroutines and package net. See workload.hpp.
+// go.go - a server of the case `echo` on goroutines and package net: says its port, and serves until
+// it is killed. Its argument is the size of a connection's buffer. See others.cpp.
 //
 // SPDX-License-Identifier: Apache-2.0
 package main
@@ -7,12 +8,8 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strconv"
-	"sync"
-	"syscall"
 )
 
 func require(condition bool, what string) {
@@ -22,17 +19,9 @@ func require(condition bool, what string) {
 	}
 }
 
-// CPU time of this process so far, in microseconds.
-func cpuTime() float64 {
-	var used syscall.Rusage
-	syscall.Getrusage(syscall.RUSAGE_SELF, &used)
-	return float64(used.Utime.Nano()+used.Stime.Nano()) / 1e3
-}
-
-func echo(peer net.Conn, done *sync.WaitGroup) {
-	defer done.Done()
+func echo(peer net.Conn, size int) {
 	defer peer.Close()
-	buffer := make([]byte, 4096)
+	buffer := make([]byte, size)
 	for {
 		n, err := peer.Read(buffer)
 		if err != nil {
@@ -44,41 +33,17 @@ func echo(peer net.Conn, done *sync.WaitGroup) {
 	}
 }
 
-func serve(count, messages int) float64 {
-	before := cpuTime()
-	listener, err := net.Listen("tcp4", "127.0.0.1:0")
-	require(err == nil, "listen")
-	port := listener.Addr().(*net.TCPAddr).Port
-	self, _ := os.Executable()
-	client := exec.Command(filepath.Join(filepath.Dir(self), "client"), strconv.Itoa(port),
-		strconv.Itoa(count), strconv.Itoa(messages))
-	require(client.Start() == nil, "client")
-	var done sync.WaitGroup
-	for i := 0; i < count; i++ {
-		peer, err := listener.Accept()
-		require(err == nil, "accept")
-		done.Add(1)
-		go echo(peer, &done)
-	}
-	done.Wait()
-	require(client.Wait() == nil, "what the client got back")
-	listener.Close()
-	return (cpuTime() - before) / float64(messages)
-}
-
 func main() {
 	runtime.GOMAXPROCS(1)
-	fmt.Printf("{\"about\": \"%s\"}\n", runtime.Version())
-	for _, count := range []int{50, 1000} {
-		messages := 200000
-		if len(os.Args) > 1 {
-			messages = 2 * count
-		}
-		at := strconv.Itoa(count)
-		if count == 1000 {
-			at = "1,000"
-		}
-		fmt.Printf("{\"row\": \"Go\", \"at\": \"%s connections\", \"unit\": \"us\", \"value\": %g}\n",
-			at, serve(count, messages))
+	require(len(os.Args) == 2, "one argument, the size of a buffer")
+	size, err := strconv.Atoi(os.Args[1])
+	require(err == nil, "the size of a buffer")
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	require(err == nil, "listen")
+	fmt.Println(listener.Addr().(*net.TCPAddr).Port, runtime.Version())
+	for {
+		peer, err := listener.Accept()
+		require(err == nil, "accept")
+		go echo(peer, size)
 	}
 }

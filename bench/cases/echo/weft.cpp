@@ -4,5 +4,8 @@
 #include "cases/echo/weft_echo.hpp"
 
 int main(int argc, char** argv) {
-    bench::echo::run(bench::read_arguments(argc, argv), "weft, epoll");
+    const bench::settings how = bench::read_arguments(argc, argv);
+    bench::echo::run(how, "weft, epoll");
+    bench::echo::run_idle(how, "weft, own stacks", weft::stack_kind::own);
+    bench::echo::run_idle(how, "weft, swapped", weft::stack_kind::swapped);
 }

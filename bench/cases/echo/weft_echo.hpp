@@ -1,10 +1,9 @@
-// weft_echo.hpp - the case `echo` on a weft loop.
+// weft_echo.hpp - the case `echo` on a weft loop: a fiber a connection.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <array>
-#include <functional>
 
 #include <weft/exec/loop.hpp>
 #include <weft/fiber/go.hpp>
@@ -14,22 +13,44 @@
 
 namespace bench::echo {
 
-inline void run(const settings& how, const char* row) {
+/// handle(stream) is what a connection's fiber does.
+template <class Handle>
+void serve(const weft::fiber_options& options, Handle handle, const auto& tell) {
     using namespace weft;
-    measure(how, row, [&](unsigned count, const std::function<void(std::uint16_t)>& start) {
-        loop s;
-        auto listener = io::tcp_listener::bind(io::address::loopback_ipv4(0)).value();
-        start(listener.local_address().value().port());
-        go(s, [&] {
-            for (unsigned i = 0; i < count; ++i)
-                go([stream = listener.accept().value()]() mutable {
-                    std::array<std::byte, 4096> buffer;
-                    while (auto got = stream.read_some(buffer)) {
-                        if (*got == 0 || !stream.write_all(std::span(buffer).first(*got))) break;
-                    }
-                });
-        });
-        s.run();
+    loop s;
+    auto listener = io::tcp_listener::bind(io::address::loopback_ipv4(0)).value();
+    tell(listener.local_address().value().port());
+    go(s, [&] {
+        while (auto peer = listener.accept())
+            go(options, [handle, stream = std::move(*peer)]() mutable { handle(stream); });
+    });
+    s.run();
+}
+
+inline void echo_all(weft::io::tcp_stream& stream) {
+    std::array<std::byte, 4096> buffer;
+    while (const auto got = stream.read_some(buffer))
+        if (*got == 0 || !stream.write_all(std::span(buffer).first(*got))) return;
+}
+
+// A frame of its own: its buffer is there only while there is something to put into it.
+[[gnu::noinline]] inline bool echo_once(weft::io::tcp_stream& stream) {
+    std::array<std::byte, 512> buffer;
+    const auto got = stream.read_some(buffer);
+    return got && *got != 0 && stream.write_all(std::span(buffer).first(*got));
+}
+
+inline void echo_thriftily(weft::io::tcp_stream& stream) {
+    while (stream.wait_readable() && echo_once(stream)) {}
+}
+
+inline void run(const settings& how, const char* row) {
+    measure(how, row, [] { return server([](auto tell) { serve({}, echo_all, tell); }); });
+}
+
+inline void run_idle(const settings& how, const char* row, weft::stack_kind kind) {
+    measure_idle(how, row, [kind] {
+        return server([kind](auto tell) { serve({.kind = kind}, echo_thriftily, tell); });
     });
 }
 

@@ -1,24 +1,19 @@
 // workload.hpp - what the case `echo` plays: a server that sends back messages of 64 bytes, and one
 // client for all.
 //
-// The server has one CPU; the client, a process of its own (client.cpp), runs on the others. Each
-// of its connections sends a message, waits for it to come back, checks it, and sends the next. The
-// server's CPU time per message is what counts: how many come in a second is up to the client.
+// The server has one CPU; the client, a process of its own (client.cpp), runs on the others. Three
+// measurements: the server's CPU time per message, when each connection sends its next message as
+// soon as the last one has come back; how long 99 of 100 messages take at most when half as many
+// are sent as could be; and the memory that a connection keeps which has had one message and waits.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <sched.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <cstdint>
-#include <filesystem>
-#include <optional>
+#include <cstdlib>
 #include <string>
 
-#include "support/row.hpp"
+#include "support/server.hpp"
 
 namespace bench::echo {
 
@@ -29,55 +24,57 @@ inline std::string connections(unsigned count) {
     return count < 1000 ? std::to_string(count) + " connections" : "1,000 connections";
 }
 
-/// CPU time of this process so far, in microseconds.
-inline double cpu_time() {
-    rusage used{};
-    ::getrusage(RUSAGE_SELF, &used);
-    const auto of = [](const timeval& t) {
-        return static_cast<double>(t.tv_sec) * 1e6 + static_cast<double>(t.tv_usec);
-    };
-    return of(used.ru_utime) + of(used.ru_stime);
-}
-
-/// The client, which lies beside the server's program.
-class client {
-public:
-    client(std::uint16_t port, unsigned count, std::uint64_t messages) {
-        const std::string path =
-            std::filesystem::read_symlink("/proc/self/exe").replace_filename("client");
-        process_ = ::fork();
-        require(process_ >= 0, "fork");
-        if (process_ != 0) return;
-        ::execl(path.c_str(), "client", std::to_string(port).c_str(), std::to_string(count).c_str(),
-                std::to_string(messages).c_str(), nullptr);
-        std::_Exit(127);
-    }
-    client(const client&) = delete;
-    client& operator=(const client&) = delete;
-    ~client() {
-        int status = 0;
-        require(::waitpid(process_, &status, 0) == process_, "waitpid");
-        require(WIFEXITED(status) && WEXITSTATUS(status) == 0, "what the client got back");
-    }
-
-private:
-    pid_t process_;
+/// What came of a number of messages.
+struct outcome {
+    double per_second = 0;
+    double slow_microseconds = 0;  // 99 of 100 took at most so long
+    double cpu_microseconds = 0;   // of the server
 };
 
-/// serve(count, start): listens, calls start(port), and returns when that many connections have
-/// come and ended. Reports CPU time per message for each size.
-template <class Serve>
-void measure(const settings& how, const char* row, Serve serve) {
+/// Runs the client; rate 0: as fast as may be. Counted is what comes after the connections have
+/// been made.
+inline outcome ask(const server& asked, unsigned count, std::uint64_t messages, double rate) {
+    neighbour client({beside("client"), std::to_string(asked.port()), std::to_string(count),
+                      std::to_string(messages), std::to_string(rate)});
+    require(client.line() == "ready\n", "the client's word");
+    const double before = asked.cpu_microseconds();
+    client.end_input();
+    const std::string said = client.line();
+    outcome came;
+    came.cpu_microseconds = asked.cpu_microseconds() - before;
+    client.finish();
+    char* rest = nullptr;
+    came.per_second = std::strtod(said.c_str(), &rest);
+    came.slow_microseconds = std::strtod(rest, nullptr);
+    return came;
+}
+
+/// make() gives a server. Reports CPU time per message, and the 99th percentile, for each size.
+template <class Make>
+void measure(const settings& how, const std::string& row, Make make) {
     for (const unsigned count : sizes) {
+        const server asked = make();
         const std::uint64_t messages = how.quick ? 2 * count : 200'000;
-        const double before = cpu_time();
-        {
-            std::optional<client> load;
-            serve(count, [&](std::uint16_t port) { load.emplace(port, count, messages); });
-        }
+        const outcome fast = ask(asked, count, messages, 0);
         report({row, "us", connections(count)},
-               (cpu_time() - before) / static_cast<double>(messages));
+               fast.cpu_microseconds / static_cast<double>(messages));
+        const outcome half = ask(asked, count, messages / 4, fast.per_second / 2);
+        report({row + ", p99", "us", connections(count)}, half.slow_microseconds);
     }
+}
+
+/// The memory of the server per connection that waits.
+template <class Make>
+void measure_idle(const settings& how, const std::string& row, Make make) {
+    const unsigned count = how.quick ? 100 : 10'000;
+    const server asked = make();
+    static_cast<void>(ask(asked, 10, 100, 0));  // what every server needs
+    const double before = asked.resident_bytes();
+    neighbour client(
+        {beside("client"), std::to_string(asked.port()), std::to_string(count), "hold"});
+    require(client.line() == "ready\n", "the client's word");
+    report({row + ", idle", "B"}, (asked.resident_bytes() - before) / count);
+    client.finish();
 }
 
 }  // namespace bench::echo
