@@ -17,7 +17,13 @@
 
 namespace weft::inline v0::io {
 
-enum class address_family : unsigned char { none, ipv4, ipv6, local };
+/// What kind of address it is.
+enum class address_family : unsigned char {
+    none,   // of an address that is nowhere
+    ipv4,   // four bytes and a port
+    ipv6,   // sixteen bytes, perhaps with an interface, and a port
+    local,  // a path, or a name that is in no file system
+};
 
 /// A value. Thread-safe: as an int.
 class address {
@@ -40,14 +46,20 @@ public:
     /// is too long, std::errc::address_family_not_supported if it is of another family.
     [[nodiscard]] static result<address> from_system(const void* data, std::size_t size) noexcept;
 
+    /// For a listener: every address of this machine.
     [[nodiscard]] static address any_ipv4(std::uint16_t port) noexcept;
+    /// The same; IPv4 comes in there, too, unless the listener says otherwise.
     [[nodiscard]] static address any_ipv6(std::uint16_t port) noexcept;
+    /// This machine, as nobody outside of it can reach it: 127.0.0.1.
     [[nodiscard]] static address loopback_ipv4(std::uint16_t port) noexcept;
+    /// ::1.
     [[nodiscard]] static address loopback_ipv6(std::uint16_t port) noexcept;
 
+    /// none, if it is nowhere.
     [[nodiscard]] address_family family() const noexcept;
     /// 0 if it has none.
     [[nodiscard]] std::uint16_t port() const noexcept;
+    /// The same host with another port; one that has none stays as it is.
     [[nodiscard]] address with_port(std::uint16_t port) const noexcept;
     /// Without the port; for a local one its path, with '@' for a '\0'.
     [[nodiscard]] std::string host() const;

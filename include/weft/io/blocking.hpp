@@ -33,6 +33,7 @@ namespace weft::inline v0 {
 
 namespace io {
 
+/// How a side pool is made.
 struct side_pool_options {
     /// At most so many threads, and so many calls at once.
     unsigned limit = 64;
@@ -121,6 +122,8 @@ struct side_report<std::expected<T, std::error_code>> {
 
 namespace io {
 
+/// What may be called elsewhere: it takes nothing, can be moved there, and returns a value or
+/// nothing, but no reference.
 template <class F>
 concept blocking_function =
     std::invocable<std::decay_t<F>> && std::constructible_from<std::decay_t<F>, F> &&
@@ -136,7 +139,9 @@ public:
     /// Ends its threads and waits for that. Aborts: while somebody waits for a call on it.
     ~side_pool();
 
+    /// As they are now. Suspends: never. From: any fiber or thread. Fails: never.
     [[nodiscard]] side_pool_counters counters() const;
+    /// At most so many threads. Suspends: never. From: any fiber or thread. Fails: never.
     [[nodiscard]] unsigned limit() const noexcept;
     /// More: what waits may begin at once. Fewer: threads that are over it end when they are free.
     /// Fails: std::invalid_argument for 0.

@@ -24,7 +24,11 @@
 namespace weft::inline v0 {
 
 namespace io {
-enum class direction : unsigned char { read, write };
+/// What a call does to a descriptor, and so what it may have to wait for.
+enum class direction : unsigned char {
+    read,   // to receive, to accept
+    write,  // to send, to connect
+};
 }
 
 namespace detail {
@@ -82,9 +86,11 @@ public:
     /// Suspends: maybe. Cancel: reported. From: any fiber or thread. Fails: std::errc::timed_out;
     /// errc::closed. Files are always ready.
     [[nodiscard]] result<void> wait(direction which, time_point deadline = no_deadline);
+    /// As wait() in that direction.
     [[nodiscard]] result<void> wait_readable(time_point deadline = no_deadline) {
         return wait(direction::read, deadline);
     }
+    /// As wait() in that direction.
     [[nodiscard]] result<void> wait_writable(time_point deadline = no_deadline) {
         return wait(direction::write, deadline);
     }
@@ -142,6 +148,7 @@ private:
 /// Suspends: maybe. Cancel: reported. From: any fiber or thread. Fails: std::errc::timed_out;
 /// std::errc::bad_file_descriptor; as dup(2) does.
 [[nodiscard]] result<void> wait_readable(int number, time_point deadline = no_deadline);
+/// The same for a write.
 [[nodiscard]] result<void> wait_writable(int number, time_point deadline = no_deadline);
 
 }  // namespace io

@@ -22,16 +22,19 @@
 
 namespace weft::inline v0::io {
 
+/// How a file is opened.
 struct file_options {
-    bool read = false;
-    bool write = false;
+    bool read = false;       // read_at() may be called
+    bool write = false;      // write_at(), append() and resize() may be called
     bool create = false;     // if there is none
     bool exclusive = false;  // with create: fails if there is one
     bool truncate = false;   // what was in it is gone
     /// Of a file that is made; less the process's umask.
     unsigned permissions = 0666;
 };
+/// One that is there.
 inline constexpr file_options for_reading = {.read = true};
+/// One that is made, or made empty.
 inline constexpr file_options for_writing = {.write = true, .create = true, .truncate = true};
 
 /// Thread-safe: all but construction, moves, close() and destruction.
@@ -72,6 +75,7 @@ public:
     /// cancelled before it began. From: the last one to use it.
     [[nodiscard]] result<void> close();
 
+    /// Whether there is a file.
     [[nodiscard]] bool is_open() const noexcept { return descriptor_ >= 0; }
     /// The system's; -1: none.
     [[nodiscard]] int descriptor() const noexcept { return descriptor_; }

@@ -19,19 +19,24 @@ public:
     pipe_reader() noexcept = default;
     explicit pipe_reader(descriptor end) noexcept : end_(std::move(end)) {}
 
-    /// The contracts: as descriptor's and io::read_exactly().
+    /// The contract: as descriptor's.
     [[nodiscard]] result<std::size_t> read_some(std::span<std::byte> buffer) {
         return end_.read_some(buffer);
     }
     [[nodiscard]] result<std::size_t> read_some(std::span<const std::span<std::byte>> buffers) {
         return end_.read_some(buffers);
     }
+    /// As io::read_exactly().
     [[nodiscard]] result<void> read_exactly(std::span<std::byte> buffer) {
         return io::read_exactly(*this, buffer);
     }
+    /// Whoever writes gets std::errc::broken_pipe, whoever waits here errc::closed.
+    /// Suspends: never. From: any fiber or thread. Fails: never.
     void close() noexcept { end_.close(); }
+    /// -1: none, or closed.
     [[nodiscard]] int native_handle() const noexcept { return end_.native_handle(); }
     [[nodiscard]] explicit operator bool() const noexcept { return bool(end_); }
+    /// To wait for it by hand, or to take the number out.
     [[nodiscard]] descriptor& get_descriptor() noexcept { return end_; }
 
 private:
@@ -45,7 +50,7 @@ public:
     pipe_writer() noexcept = default;
     explicit pipe_writer(descriptor end) noexcept : end_(std::move(end)) {}
 
-    /// The contracts: as descriptor's and io::write_all().
+    /// The contract: as descriptor's.
     [[nodiscard]] result<std::size_t> write_some(std::span<const std::byte> bytes) {
         return end_.write_some(bytes);
     }
@@ -53,6 +58,7 @@ public:
         std::span<const std::span<const std::byte>> buffers) {
         return end_.write_some(buffers);
     }
+    /// As io::write_all().
     [[nodiscard]] result<void> write_all(std::span<const std::byte> bytes) {
         return io::write_all(*this, bytes);
     }
@@ -63,19 +69,23 @@ public:
         std::size_t done = 0;
         return io::write_all(*this, buffers, done);
     }
-    /// The reader reads 0 once it has read all.
+    /// The reader reads 0 once it has read all; whoever waits here gets errc::closed.
+    /// Suspends: never. From: any fiber or thread. Fails: never.
     void close() noexcept { end_.close(); }
+    /// -1: none, or closed.
     [[nodiscard]] int native_handle() const noexcept { return end_.native_handle(); }
     [[nodiscard]] explicit operator bool() const noexcept { return bool(end_); }
+    /// To wait for it by hand, or to take the number out.
     [[nodiscard]] descriptor& get_descriptor() noexcept { return end_; }
 
 private:
     descriptor end_;
 };
 
+/// The two ends.
 struct pipe {
-    pipe_reader reader;
-    pipe_writer writer;
+    pipe_reader reader;  // gets what
+    pipe_writer writer;  // is given here
 
     /// Suspends: never. From: any fiber or thread. Fails: as pipe2(2) does.
     [[nodiscard]] static result<pipe> make();

@@ -31,10 +31,11 @@ enum class standard : unsigned char {
     piped,      // a pipe to us
 };
 
+/// How a program is started.
 struct process_options {
-    standard input = standard::inherited;
-    standard output = standard::inherited;
-    standard error = standard::inherited;
+    standard input = standard::inherited;   // its standard input
+    standard output = standard::inherited;  // its standard output
+    standard error = standard::inherited;   // its standard output for errors
     /// The output for errors goes where the other one goes.
     bool error_to_output = false;
     /// Added to our environment, as NAME=VALUE.
@@ -49,6 +50,7 @@ struct process_options {
 class exit_status {
 public:
     exit_status(int code, int signal) noexcept : code_(code), signal_(signal) {}
+    /// Whether it called exit() with that, or returned it from main().
     [[nodiscard]] bool exited_with(int code) const noexcept {
         return signal_ == 0 && code_ == code;
     }
@@ -89,18 +91,22 @@ public:
     /// Suspends: never. From: any fiber or thread. Fails: std::errc::no_such_process if it has
     /// ended and was waited for; std::errc::invalid_argument if that is no signal.
     [[nodiscard]] result<void> send(int signal);
-    /// SIGTERM, which asks it to end; SIGKILL, which it cannot refuse.
+    /// SIGTERM, which asks it to end. The contract: as send().
     [[nodiscard]] result<void> terminate();
+    /// SIGKILL, which it cannot refuse. The contract: as send().
     [[nodiscard]] result<void> kill();
     /// Asks it to end, gives it so long, then kills it.
     /// Suspends: maybe. Cancel: reported; then it may still run. From: a fiber. Fails: as wait().
     [[nodiscard]] result<exit_status> stop(std::chrono::nanoseconds grace);
 
-    /// The ends of its pipes that are ours; closed, if it has none.
+    /// Our end of the pipe to its standard input; none, if that is no pipe.
     [[nodiscard]] pipe_writer& input() noexcept { return input_; }
+    /// The same of its output.
     [[nodiscard]] pipe_reader& output() noexcept { return output_; }
+    /// The same of its output for errors.
     [[nodiscard]] pipe_reader& error_output() noexcept { return error_; }
 
+    /// The system's number of it; 0: none.
     [[nodiscard]] int id() const noexcept { return id_; }
     [[nodiscard]] explicit operator bool() const noexcept { return id_ != 0; }
 

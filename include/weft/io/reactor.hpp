@@ -13,12 +13,14 @@
 
 namespace weft::inline v0::io {
 
+/// The kinds that there are; none is for a worker or loop that has met no I/O.
 enum class reactor_kind : unsigned char { none, epoll };
 
 /// The reactor of the worker that runs the caller; none: it has none so far, or the caller
 /// runs on no executor of ours. From: any fiber or thread.
 [[nodiscard]] reactor_kind reactor_in_use() noexcept;
 
+/// Its name, as it is written here.
 [[nodiscard]] std::string_view to_string(reactor_kind kind) noexcept;
 
 }  // namespace weft::inline v0::io

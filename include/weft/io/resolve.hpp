@@ -21,6 +21,7 @@
 
 namespace weft::inline v0::io {
 
+/// Why a name could not be resolved.
 enum class resolve_errc {
     host_not_found = 1,  // nobody knows that name
     no_address,          // the name exists and has no address
@@ -31,6 +32,7 @@ enum class resolve_errc {
 
 /// "weft.resolve".
 [[nodiscard]] const std::error_category& resolve_category() noexcept;
+/// So that one can be compared with an error_code.
 [[nodiscard]] inline std::error_code make_error_code(resolve_errc code) noexcept {
     return {static_cast<int>(code), resolve_category()};
 }

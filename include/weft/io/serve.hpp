@@ -93,12 +93,17 @@ public:
     [[nodiscard]] result<std::size_t> read_some(std::span<std::byte> buffer) {
         return reader_.read_some(buffer);
     }
+    /// As the stream's. Fails: std::errc::timed_out, too, as read_some().
     [[nodiscard]] result<std::size_t> write_some(std::span<const std::byte> bytes) {
         return stream_.write_some(bytes);
     }
+    /// As the stream's.
     [[nodiscard]] result<void> shutdown_write() { return stream_.stream.shutdown_write(); }
+    /// As the stream's.
     void close() noexcept { stream_.stream.close(); }
 
+    /// The stream itself, without the deadlines of the server. What read_line() has read ahead is
+    /// no more in it.
     [[nodiscard]] Stream& stream() noexcept { return stream_.stream; }
 
 private:

@@ -12,7 +12,9 @@
 
 namespace weft::inline v0::io {
 
+/// How much a server takes on.
 struct serve_limits {
+    /// For a time: without limit.
     static constexpr std::chrono::nanoseconds never = std::chrono::nanoseconds::max();
 
     /// At most so many at once; others wait in the system's backlog.
@@ -29,6 +31,7 @@ struct serve_limits {
     fiber_options fiber = {};
 };
 
+/// What a server did, and why it stopped.
 struct serve_report {
     std::uint64_t accepted = 0;  // connections
     std::size_t most = 0;        // connections at once

@@ -19,8 +19,9 @@
 
 namespace weft::inline v0::io {
 
+/// A signal that came.
 struct signal_info {
-    int number = 0;
+    int number = 0;  // SIGINT, SIGTERM, ...
     int sender = 0;  // the process that sent it; 0: the kernel did
     int code = 0;    // SI_USER, CLD_EXITED, ... as sigaction(2) says
 };

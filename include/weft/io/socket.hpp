@@ -22,18 +22,25 @@ public:
     /// Whoever waits gets errc::closed. Suspends: never. From: any fiber or thread. Fails: never.
     void close() noexcept { descriptor_.close(); }
 
-    /// Suspends: never. From: any fiber or thread. Fails: as getsockname(2) and getpeername(2) do;
-    /// errc::closed.
+    /// Where it is bound to. Suspends: never. From: any fiber or thread. Fails: as getsockname(2)
+    /// does; errc::closed.
     [[nodiscard]] result<address> local_address() const;
+    /// With whom it is connected. Suspends: never. From: any fiber or thread. Fails: as
+    /// getpeername(2) does (std::errc::not_connected); errc::closed.
     [[nodiscard]] result<address> peer_address() const;
 
-    /// Options of the operating system, as setsockopt(2) and getsockopt(2) take them.
-    /// Suspends: never. From: any fiber or thread. Fails: as those do; errc::closed.
+    /// An option of the operating system, as setsockopt(2) takes it.
+    /// Suspends: never. From: any fiber or thread. Fails: as that does; errc::closed.
     [[nodiscard]] result<void> set_option(int level, int name, int value);
+    /// What getsockopt(2) says of one. The contract: as set_option().
     [[nodiscard]] result<int> option(int level, int name) const;
+    /// SO_RCVBUF: so much may wait to be read; the system doubles it and has a limit. The contract:
+    /// as set_option().
     [[nodiscard]] result<void> set_receive_buffer(std::size_t bytes);
+    /// SO_SNDBUF: so much may wait to be sent. The same otherwise.
     [[nodiscard]] result<void> set_send_buffer(std::size_t bytes);
 
+    /// -1: closed, or none. It stays the property of this object.
     [[nodiscard]] int native_handle() const noexcept { return descriptor_.native_handle(); }
     /// False: closed, or none.
     [[nodiscard]] explicit operator bool() const noexcept { return bool(descriptor_); }
@@ -72,6 +79,7 @@ public:
     [[nodiscard]] result<void> wait_readable(time_point deadline = no_deadline) {
         return descriptor_.wait_readable(deadline);
     }
+    /// Until there is room for bytes to send. The contract: as wait_readable().
     [[nodiscard]] result<void> wait_writable(time_point deadline = no_deadline) {
         return descriptor_.wait_writable(deadline);
     }
@@ -97,6 +105,7 @@ private:
     short_read short_read_ = short_read::says_nothing;
 };
 
+/// How a listener is made.
 struct listen_options {
     /// How many connections may wait to be accepted; the system has a limit, too.
     int backlog = 1024;

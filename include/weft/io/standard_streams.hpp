@@ -76,9 +76,11 @@ private:
     detail::standard_descriptor to_;
 };
 
-/// Made at the first call, and never destroyed.
+/// Number 0. Made at the first call, and never destroyed.
 [[nodiscard]] standard_reader& standard_input();
+/// Number 1. Made at the first call, and never destroyed.
 [[nodiscard]] standard_writer& standard_output();
+/// Number 2. Made at the first call, and never destroyed.
 [[nodiscard]] standard_writer& standard_error();
 
 }  // namespace io

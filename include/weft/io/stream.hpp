@@ -25,11 +25,13 @@
 
 namespace weft::inline v0::io {
 
+/// read_some() gives what is there, and 0 at the end.
 template <class S>
 concept byte_reader = requires(S& stream, std::span<std::byte> buffer) {
     { stream.read_some(buffer) } -> std::same_as<result<std::size_t>>;
 };
 
+/// write_some() takes at least one byte of those that it is given.
 template <class S>
 concept byte_writer = requires(S& stream, std::span<const std::byte> bytes) {
     { stream.write_some(bytes) } -> std::same_as<result<std::size_t>>;
@@ -121,13 +123,14 @@ template <class S>
 template <class Derived>
 class stream_operations {
 public:
-    /// As io::read_exactly() and io::write_all().
+    /// As io::read_exactly().
     [[nodiscard]] result<void> read_exactly(std::span<std::byte> buffer) {
         return io::read_exactly(self(), buffer);
     }
     [[nodiscard]] result<void> read_exactly(std::span<std::byte> buffer, std::size_t& done) {
         return io::read_exactly(self(), buffer, done);
     }
+    /// As io::write_all().
     [[nodiscard]] result<void> write_all(std::span<const std::byte> bytes) {
         return io::write_all(self(), bytes);
     }
@@ -200,6 +203,7 @@ public:
     [[nodiscard]] std::span<const std::byte> available() const noexcept {
         return std::span(buffer_).first(end_).subspan(begin_);
     }
+    /// So many of those are done with.
     void consume(std::size_t count) noexcept { begin_ += std::min(count, end_ - begin_); }
 
 private:

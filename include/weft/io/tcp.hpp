@@ -14,6 +14,7 @@
 
 namespace weft::inline v0::io {
 
+/// A TCP connection. Thread-safe: as descriptor.
 class tcp_stream : public stream_socket {
 public:
     /// None.
@@ -42,6 +43,7 @@ public:
     [[nodiscard]] result<void> set_reset_on_close(bool on);
 };
 
+/// Who accepts them. Thread-safe: as descriptor; accept() is a read.
 class tcp_listener : public listener_socket {
 public:
     /// None.

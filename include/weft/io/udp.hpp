@@ -7,12 +7,14 @@
 
 namespace weft::inline v0::io {
 
+/// What receive() says of one.
 struct datagram {
     std::size_t size = 0;    // of what is in the buffer
     address from;            // who sent it
     bool truncated = false;  // it was longer than the buffer, and its rest is lost
 };
 
+/// Sends and receives datagrams. Thread-safe: as descriptor; receive() is a read, send() a write.
 class udp_socket : public socket_base {
 public:
     /// None.
@@ -34,6 +36,7 @@ public:
     /// Suspends: maybe. Cancel: reported, and nothing was sent. From: any fiber or thread. Fails:
     /// as sendto(2) does (std::errc::message_size); errc::closed.
     [[nodiscard]] result<void> send(std::span<const std::byte> bytes);
+    /// The same to an address, for one that is not connected.
     [[nodiscard]] result<void> send_to(std::span<const std::byte> bytes, const address& to);
 
 private:

@@ -9,6 +9,7 @@
 
 namespace weft::inline v0::io {
 
+/// A connection within this machine. Thread-safe: as descriptor.
 class unix_stream : public stream_socket {
 public:
     /// None.
