@@ -136,12 +136,24 @@ void watched::forget() noexcept {
 // --- waiting
 
 // Where it is registered, for whoever runs here: now, if this is its first wait on this executor.
+//
+// Mostly it is registered already, and then no lock is taken:
+//
+//   registers it (under the lock)                 waits again
+//   its watch knows its reactor, then             watch_  (acquire): what stands in the watch is
+//   watch_ is set  (seq_cst)                        seen; its reactor serves this executor? done
+//
+// The lock would not help: whoever moves it to another executor meanwhile aborts, or finds nobody
+// who waits, and may do so also after this has returned.
 io::result<watch*> watched::settle() {
     const std::shared_ptr<reactor>* const here = reactor_here();
     if (here == nullptr)
         return std::unexpected(std::make_error_code(std::errc::operation_not_supported));
+    watch* mine = watch_.load(std::memory_order_acquire);
+    if (mine != nullptr && mine->home->serves((*here)->where())) [[likely]]
+        return mine;
     const std::lock_guard guard(settling_);
-    watch* mine = watch_.load(std::memory_order_relaxed);
+    mine = watch_.load(std::memory_order_relaxed);
     if (mine != nullptr && home_->serves((*here)->where())) return mine;
     if (mine != nullptr) {
         {
