@@ -24,6 +24,8 @@ string(REGEX REPLACE "[^/]+" ".." pc_prefix ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 list(TRANSFORM WEFT_PUBLIC_DEFINITIONS PREPEND -D OUTPUT_VARIABLE pc_definitions)
 list(JOIN pc_definitions " " pc_definitions)
 list(JOIN WEFT_PUBLIC_OPTIONS " " pc_options)
+list(TRANSFORM WEFT_PRIVATE_LIBRARIES PREPEND -l OUTPUT_VARIABLE pc_libraries)
+list(JOIN pc_libraries " " pc_libraries)
 configure_file(cmake/weft.pc.in ${PROJECT_BINARY_DIR}/weft.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/weft.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 

@@ -47,6 +47,16 @@ foreach(part IN LISTS WEFT_PARTS)
   endif()
 endforeach()
 
+# The tests of io once more, with the other reactor.
+if(TARGET weft_io_test AND WEFT_PRIVATE_LIBRARIES MATCHES uring)
+  gtest_discover_tests(weft_io_test TEST_PREFIX io_uring. DISCOVERY_MODE PRE_TEST
+    DISCOVERY_TIMEOUT 60 TEST_FILTER "-*stress*:address.*"
+    PROPERTIES ENVIRONMENT WEFT_REACTOR=io_uring)
+  gtest_discover_tests(weft_io_test TEST_PREFIX io_uring. DISCOVERY_MODE PRE_TEST
+    DISCOVERY_TIMEOUT 60 TEST_FILTER "io.*stress*"
+    PROPERTIES LABELS slow ENVIRONMENT WEFT_REACTOR=io_uring)
+endif()
+
 # Benchmarks: X_bench.cpp is a program bench/PART_X_bench. Only optimised builds have them.
 if(NOT WEFT_SANITIZE AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
   find_package(benchmark QUIET)

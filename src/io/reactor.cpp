@@ -8,6 +8,7 @@
 #include <optional>
 #include <string_view>
 
+#include <weft/base/assert.hpp>
 #include <weft/fiber/this_fiber.hpp>
 
 #include "base/thread_block.hpp"
@@ -89,6 +90,24 @@ private:
     std::optional<watched> own_;
 };
 
+io::reactor_kind wanted_by_environment() noexcept {
+    const char* const set = std::getenv("WEFT_REACTOR");
+    if (set == nullptr || *set == '\0') return io::reactor_kind::none;
+    if (std::string_view(set) == "epoll") return io::reactor_kind::epoll;
+    if (std::string_view(set) == "io_uring") return io::reactor_kind::io_uring;
+    fail("io: WEFT_REACTOR is neither epoll nor io_uring");
+}
+
+// What was asked for, if it is to be had; else epoll.
+std::shared_ptr<reactor> make_reactor(const worker& owner) {
+    auto wanted =
+        static_cast<io::reactor_kind>(owner.home.reactor_choice_.load(std::memory_order_relaxed));
+    if (wanted == io::reactor_kind::none) wanted = wanted_by_environment();
+    if (wanted == io::reactor_kind::io_uring)
+        if (auto made = make_io_uring_reactor(owner)) return made;
+    return make_epoll_reactor(owner);
+}
+
 // A guest, of a user's executor, has none of its own: the one around it looks.
 worker* worker_with_reactor() noexcept {
     worker* found = this_thread_block().runs_for;
@@ -102,7 +121,7 @@ const std::shared_ptr<reactor>* reactor_here() {
     worker* const here = worker_with_reactor();
     if (here == nullptr) return nullptr;
     if (here->reactor == nullptr &&
-        !here->home.attach(std::make_unique<reactor_driver>(make_epoll_reactor(*here))))
+        !here->home.attach(std::make_unique<reactor_driver>(make_reactor(*here))))
         return nullptr;
     return &static_cast<reactor_driver&>(*here->reactor).core();
 }
@@ -111,10 +130,18 @@ const std::shared_ptr<reactor>* reactor_here() {
 
 namespace io {
 
+void choose_reactor(executor& where, reactor_kind wanted) noexcept {
+    where.reactor_choice_.store(static_cast<unsigned char>(wanted), std::memory_order_relaxed);
+}
+
 reactor_kind reactor_in_use() noexcept {
     const detail::worker* const here = detail::worker_with_reactor();
     if (here == nullptr || here->reactor == nullptr) return reactor_kind::none;
     return static_cast<const detail::reactor_driver&>(*here->reactor).core()->kind;
+}
+
+bool is_available(reactor_kind kind) noexcept {
+    return kind != reactor_kind::io_uring || detail::io_uring_works();
 }
 
 std::string_view to_string(reactor_kind kind) noexcept {
@@ -123,6 +150,8 @@ std::string_view to_string(reactor_kind kind) noexcept {
             return "none";
         case reactor_kind::epoll:
             return "epoll";
+        case reactor_kind::io_uring:
+            return "io_uring";
     }
     return "";
 }

@@ -108,6 +108,10 @@ public:
 /// Fails: std::system_error.
 [[nodiscard]] std::shared_ptr<reactor> make_epoll_reactor(const worker& owner);
 
+/// nullptr: this build or this kernel has none, or refuses it.
+[[nodiscard]] std::shared_ptr<reactor> make_io_uring_reactor(const worker& owner);
+[[nodiscard]] bool io_uring_works() noexcept;
+
 /// The reactor of the worker that runs the caller, attached now if there is none; nullptr: it runs
 /// on no worker.
 /// Fails: std::system_error, std::bad_alloc.

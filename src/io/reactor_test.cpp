@@ -1,11 +1,16 @@
-// reactor_test.cpp - where there is a reactor, and that it keeps what is registered.
+// reactor_test.cpp - which reactor serves, and what is done when the kernel refuses one.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <weft/io/reactor.hpp>
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstddef>
+#include <cstdlib>
 #include <thread>
 
 #include <weft/exec/loop.hpp>
@@ -39,16 +44,96 @@ reactor_kind in_use_on(loop& s) {
     return served;
 }
 
+// For this thread only: the kernel refuses to make a ring.
+bool refuse_io_uring() {
+    sock_filter program[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_setup, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const sock_fprog filter{.len = std::size(program), .filter = program};
+    return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
+
 }  // namespace
 
 WEFT_TEST("reactor: outside there is none") {
     CHECK(io::reactor_in_use() == reactor_kind::none);
-    CHECK(io::to_string(reactor_kind::none) == "none");
+    CHECK(io::is_available(reactor_kind::epoll));
+    CHECK(io::to_string(reactor_kind::io_uring) == "io_uring");
 }
 
-WEFT_TEST("reactor: a loop has one as soon as something waits there") {
+WEFT_TEST("reactor: the environment says which, and otherwise it is epoll") {
+    const char* const set = std::getenv("WEFT_REACTOR");
+    const bool ring = set != nullptr && std::string_view(set) == "io_uring" &&
+                      io::is_available(reactor_kind::io_uring);
     loop s;
-    CHECK(in_use_on(s) == reactor_kind::epoll);
+    CHECK(in_use_on(s) == (ring ? reactor_kind::io_uring : reactor_kind::epoll));
+}
+
+WEFT_TEST("reactor: a name that is none aborts, whoever set it") {
+    EXPECT_DEATH(
+        {
+            ::setenv("WEFT_REACTOR", "kqueue", 1);
+            loop s;
+            static_cast<void>(in_use_on(s));
+        },
+        "WEFT_REACTOR is neither epoll nor io_uring");
+}
+
+WEFT_TEST("reactor: an executor may be told which, whatever the environment says") {
+    loop with_epoll;
+    io::choose_reactor(with_epoll, reactor_kind::epoll);
+    CHECK(in_use_on(with_epoll) == reactor_kind::epoll);
+    loop with_ring;
+    io::choose_reactor(with_ring, reactor_kind::io_uring);
+    CHECK(in_use_on(with_ring) == (io::is_available(reactor_kind::io_uring) ? reactor_kind::io_uring
+                                                                            : reactor_kind::epoll));
+}
+
+WEFT_TEST("reactor: where the kernel refuses io_uring, epoll serves") {
+    std::thread([] {
+        if (!refuse_io_uring()) return;
+        CHECK(!io::is_available(reactor_kind::io_uring));
+        loop s;
+        io::choose_reactor(s, reactor_kind::io_uring);
+        CHECK(in_use_on(s) == reactor_kind::epoll);
+    }).join();
+}
+
+WEFT_TEST("reactor: two loops with different ones pass bytes to each other") {
+    io::pipe there = io::pipe::make().value();
+    io::pipe back = io::pipe::make().value();
+    const auto serve = [](reactor_kind kind, io::pipe_reader& in, io::pipe_writer& out,
+                          bool first) {
+        loop s;
+        io::choose_reactor(s, kind);
+        go(s, [&] {
+            std::byte one[1]{};
+            for (int i = 0; i < 200; ++i) {
+                if (first) { CHECK(out.write_all(one)); }
+                CHECK(in.read_some(one).value_or(0) == 1);
+                if (!first) { CHECK(out.write_all(one)); }
+            }
+        });
+        s.run();
+    };
+    std::thread other([&] { serve(reactor_kind::io_uring, there.reader, back.writer, false); });
+    serve(reactor_kind::epoll, back.reader, there.writer, true);
+    other.join();
+}
+
+WEFT_TEST("reactor: a descriptor moves from one kind to the other") {
+    io::pipe ends = io::pipe::make().value();
+    for (int i = 0; i < 4; ++i) {
+        loop s;
+        io::choose_reactor(s, i % 2 == 0 ? reactor_kind::io_uring : reactor_kind::epoll);
+        go(s, [&] { static_cast<void>(wait_for_a_byte(ends)); });
+        go(s, [&] { CHECK(ends.writer.write_all("x")); });
+        s.run();
+    }
 }
 
 // The loop goes from thread to thread, and those end: what they submitted must live on.

@@ -64,6 +64,7 @@ struct alignas(64) watch {
     spin_lock lock;
     // Guarded by the lock.
     std::uint32_t generation = 0;
+    int number = -1;  // of the descriptor; for a reactor that has to submit it again
     std::array<side, 2> sides;
     // Guarded by the table's lock.
     watch* next_free = nullptr;

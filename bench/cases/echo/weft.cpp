@@ -5,7 +5,7 @@
 
 int main(int argc, char** argv) {
     const bench::settings how = bench::read_arguments(argc, argv);
-    bench::echo::run(how, "weft, epoll");
+    bench::echo::run(how, "weft, epoll", weft::io::reactor_kind::epoll);
     bench::echo::run_idle(how, "weft, own stacks", weft::stack_kind::own);
     bench::echo::run_idle(how, "weft, swapped", weft::stack_kind::swapped);
 }

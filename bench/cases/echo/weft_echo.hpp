@@ -1,4 +1,4 @@
-// weft_echo.hpp - the case `echo` on a weft loop: a fiber a connection.
+// weft_echo.hpp - the case `echo` on a weft loop, whichever reactor and kind of fiber.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -7,6 +7,7 @@
 
 #include <weft/exec/loop.hpp>
 #include <weft/fiber/go.hpp>
+#include <weft/io/reactor.hpp>
 #include <weft/io/tcp.hpp>
 
 #include "cases/echo/workload.hpp"
@@ -15,9 +16,11 @@ namespace bench::echo {
 
 /// handle(stream) is what a connection's fiber does.
 template <class Handle>
-void serve(const weft::fiber_options& options, Handle handle, const auto& tell) {
+void serve(weft::io::reactor_kind reactor, const weft::fiber_options& options, Handle handle,
+           const auto& tell) {
     using namespace weft;
     loop s;
+    io::choose_reactor(s, reactor);
     auto listener = io::tcp_listener::bind(io::address::loopback_ipv4(0)).value();
     tell(listener.local_address().value().port());
     go(s, [&] {
@@ -44,13 +47,17 @@ inline void echo_thriftily(weft::io::tcp_stream& stream) {
     while (stream.wait_readable() && echo_once(stream)) {}
 }
 
-inline void run(const settings& how, const char* row) {
-    measure(how, row, [] { return server([](auto tell) { serve({}, echo_all, tell); }); });
+inline void run(const settings& how, const char* row, weft::io::reactor_kind reactor) {
+    measure(how, row, [reactor] {
+        return server([reactor](auto tell) { serve(reactor, {}, echo_all, tell); });
+    });
 }
 
 inline void run_idle(const settings& how, const char* row, weft::stack_kind kind) {
     measure_idle(how, row, [kind] {
-        return server([kind](auto tell) { serve({.kind = kind}, echo_thriftily, tell); });
+        return server([kind](auto tell) {
+            serve(weft::io::reactor_kind::epoll, {.kind = kind}, echo_thriftily, tell);
+        });
     });
 }
 

@@ -80,6 +80,8 @@ public:
     std::atomic<detail::residents*> residents_ = nullptr;
     /// Those who live here were asked to stop, and whoever comes is, too.
     std::atomic<bool> stopping_ = false;
+    // For the io part: which kind of reactor was asked for; 0: none.
+    std::atomic<unsigned char> reactor_choice_ = 0;
 
 protected:
     executor() noexcept;
