@@ -45,6 +45,7 @@
 #include <weft/io/process.hpp>
 #include <weft/io/reactor.hpp>
 #include <weft/io/resolve.hpp>
+#include <weft/io/resolver.hpp>
 #include <weft/io/result.hpp>
 #include <weft/io/serve.hpp>
 #include <weft/io/serve_limits.hpp>

@@ -49,6 +49,9 @@ class Weft(ConanFile):
     def generate(self):
         toolchain = CMakeToolchain(self)
         toolchain.cache_variables["WEFT_CHECKS"] = bool(self.options.checks)
+        # Not whatever the machine happens to have: nobody would tell the users of the package.
+        toolchain.cache_variables["WEFT_IO_URING"] = False
+        toolchain.cache_variables["WEFT_CARES"] = False
         toolchain.generate()
         CMakeDeps(self).generate()
 

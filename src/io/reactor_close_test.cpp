@@ -37,6 +37,14 @@ bool sees_the_end(int number) {
     }
 }
 
+// Whether no poll was left for one that was closed: it would hold the next of the same number.
+bool next_one_ends(loop& s) {
+    auto [here, there] = io::unix_stream::pair().value();
+    static_cast<void>(s.step());  // submits what was written down
+    here.close();
+    return sees_the_end(there.native_handle());
+}
+
 // Fibers of a pool that read from one end, in turn. The other ends are the test's own.
 class readers {
 public:
@@ -121,6 +129,7 @@ WEFT_TEST("reactor: stress, closed while it is submitted again") {
         here.close();
         REQUIRE(sees_the_end(there.native_handle()));
         second.join();
+        REQUIRE(next_one_ends(s));
     }
 }
 
@@ -139,6 +148,7 @@ WEFT_TEST("reactor: closed before the kernel has heard of it") {
         s.run();
         CHECK(closed);
         CHECK(sees_the_end(there.native_handle()));
+        CHECK(next_one_ends(s));
     }
 }
 

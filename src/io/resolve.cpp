@@ -1,4 +1,4 @@
-// resolve.cpp - look-ups on the side pool, which may outlive whoever asked.
+// resolve.cpp - the system's look-ups, on the side pool, which may outlive whoever asked.
 //
 // getaddrinfo() may take half a minute and cannot be stopped. So a look-up owns what it works on,
 // and a fiber that is cancelled leaves it alone:
@@ -15,17 +15,19 @@
 #include <sys/socket.h>
 
 #include <cerrno>
-#include <charconv>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 
+#include <weft/io/resolver.hpp>
 #include <weft/sync/event.hpp>
 
+#include "io/look_up.hpp"
 #include "io/side_pool.hpp"
 
-namespace weft::inline v0::io {
+namespace weft::inline v0 {
+
+namespace io {
 
 namespace {
 
@@ -71,19 +73,11 @@ std::error_code error_of(int code) noexcept {
     }
 }
 
-std::optional<std::uint16_t> port_number(std::string_view service) noexcept {
-    std::uint16_t port = 0;
-    const auto [end, error] = std::from_chars(service.begin(), service.end(), port);
-    if (error != std::errc() || end != service.end()) return std::nullopt;
-    return port;
-}
-
 // Blocks.
 answer look_up(const std::string& host, const std::string& service) {
     addrinfo hints{};
     hints.ai_socktype = SOCK_STREAM;  // each address once
-    const bool is_number = port_number(service).has_value();
-    if (is_number) hints.ai_flags = AI_NUMERICSERV;
+    if (service.find_first_not_of("0123456789") == service.npos) hints.ai_flags = AI_NUMERICSERV;
     addrinfo* found = nullptr;
     if (const int code = ::getaddrinfo(host.c_str(), service.c_str(), &hints, &found))
         return std::unexpected(error_of(code));
@@ -119,7 +113,7 @@ private:
 
 answer look_up_aside(std::string host, std::string service) {
     const auto state = std::make_shared<look_up_state>();
-    weft::detail::side_access::launch(
+    detail::side_access::launch(
         shared_side_pool(), [share = look_up_share(state), host = std::move(host),
                              service = std::move(service)]() noexcept {
             try {
@@ -155,17 +149,7 @@ const std::error_category& resolve_category() noexcept {
 }
 
 answer resolve(std::string_view host, std::string_view service) {
-    if (host.empty() || service.empty() || host.contains('\0') || service.contains('\0'))
-        return std::unexpected(std::make_error_code(std::errc::invalid_argument));
-    if (this_fiber::stop_requested())
-        return std::unexpected(error_code_of(this_fiber::stop_reason()));
-    const bool digits = service.find_first_not_of("0123456789") == service.npos;
-    const auto port = port_number(service);
-    if (digits && !port) return std::unexpected(make_error_code(resolve_errc::unknown_service));
-    if (port)
-        if (const auto number = address::parse(host, *port)) return std::vector{*number};
-    if (!this_fiber::get_id()) return look_up(std::string(host), std::string(service));
-    return look_up_aside(std::string(host), std::string(service));
+    return shared_resolver().resolve(host, service);
 }
 
 result<tcp_stream> connect(std::string_view host, std::string_view service,
@@ -176,4 +160,16 @@ result<tcp_stream> connect(std::string_view host, std::string_view service,
     return tcp_stream::connect(by_turns(*found), stagger);
 }
 
-}  // namespace weft::inline v0::io
+}  // namespace io
+
+namespace detail {
+
+io::result<looked_up> ask_system(const std::string& host, const std::string& service) {
+    auto found =
+        this_fiber::get_id() ? io::look_up_aside(host, service) : io::look_up(host, service);
+    if (!found) return std::unexpected(found.error());
+    return looked_up{.addresses = std::move(*found)};
+}
+
+}  // namespace detail
+}  // namespace weft::inline v0

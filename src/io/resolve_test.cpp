@@ -9,6 +9,7 @@
 
 #include <weft/exec/loop.hpp>
 #include <weft/io/blocking.hpp>
+#include <weft/io/resolver.hpp>
 #include <weft/scope/deadline.hpp>
 
 #include "pools.hpp"
@@ -69,9 +70,11 @@ WEFT_TEST("resolve: errors say what they are") {
 
 WEFT_TEST("resolve: works in a plain thread") {
     CHECK(!io::resolve("localhost", "80").value().empty());
+    CHECK(!io::resolver({.system = true}).resolve("localhost", "http").value().empty());
 }
 
-POOL_TEST("resolve: a fiber that is cancelled does not wait for the look-up") {
+POOL_TEST("resolve: a fiber that is cancelled does not wait for the system's look-up") {
+    io::resolver names({.system = true});
     io::side_pool& side = io::shared_side_pool();
     const unsigned limit = side.limit();
     side.set_limit(1);
@@ -86,12 +89,12 @@ POOL_TEST("resolve: a fiber that is cancelled does not wait for the look-up") {
     begun.acquire();
     std::atomic<int> said = 0;
     fiber late(p, options(), [&] {
-        const auto result = with_timeout(1ms, [&] { return io::resolve("localhost", "80"); });
+        const auto result = with_timeout(1ms, [&] { return names.resolve("localhost", "80"); });
         if (!result && result.error() == std::errc::timed_out) ++said;
     });
     late.join();
     fiber stopped(p, options(), [&] {
-        const auto result = io::resolve("localhost", "80");
+        const auto result = names.resolve("localhost", "80");
         if (!result && result.error() == std::errc::operation_canceled) ++said;
     });
     stopped.request_stop();

@@ -3,9 +3,7 @@
 //     for (const io::address& where : io::resolve("example.org", "https").value()) ...
 //     io::tcp_stream peer = io::connect("example.org", "https").value();
 //
-// Names are looked up by the system's resolver (getaddrinfo), on the side pool: so /etc/hosts,
-// nsswitch and resolv.conf hold. It does not tell how long an answer may be kept, so none is. A
-// number needs no look-up.
+// Who looks up, and how long an answer is kept, is in resolver.hpp.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -26,7 +24,7 @@ enum class resolve_errc {
     host_not_found = 1,  // nobody knows that name
     no_address,          // the name exists and has no address
     unknown_service,     // no port of that name
-    try_again,           // the name server did not answer
+    try_again,           // no name server answered, or none would say
     failed,              // it answered that something is wrong
 };
 
@@ -37,11 +35,11 @@ enum class resolve_errc {
     return {static_cast<int>(code), resolve_category()};
 }
 
-/// The addresses of a host, in the system's order; at least one. The service is a port's number or
-/// its name.
-/// Suspends: maybe. Cancel: reported, also while it looks up; the look-up is left to end by itself.
-/// From: any fiber or thread; a fiber's executor must take posts from other threads. Fails:
-/// resolve_errc; std::errc::invalid_argument if one of them is empty or has a zero in it;
+/// The addresses of a host, the preferred first; at least one. The service is a port's number or
+/// its name. By shared_resolver().
+/// Suspends: maybe. Cancel: reported, also while it looks up. From: any fiber or thread; with the
+/// system's resolver a fiber's executor must take posts from other threads. Fails: resolve_errc;
+/// std::errc::invalid_argument if one of them is empty or has a zero in it;
 /// std::errc::resource_unavailable_try_again; std::bad_alloc is thrown.
 [[nodiscard]] result<std::vector<address>> resolve(std::string_view host, std::string_view service);
 
