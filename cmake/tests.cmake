@@ -53,7 +53,7 @@ if(TARGET weft_io_test AND WEFT_PRIVATE_LIBRARIES MATCHES uring)
     DISCOVERY_TIMEOUT 60 TEST_FILTER "-*stress*:address.*"
     PROPERTIES ENVIRONMENT WEFT_REACTOR=io_uring)
   gtest_discover_tests(weft_io_test TEST_PREFIX io_uring. DISCOVERY_MODE PRE_TEST
-    DISCOVERY_TIMEOUT 60 TEST_FILTER "io.*stress*"
+    DISCOVERY_TIMEOUT 60 TEST_FILTER "*stress*"
     PROPERTIES LABELS slow ENVIRONMENT WEFT_REACTOR=io_uring)
 endif()
 

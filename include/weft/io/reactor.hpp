@@ -16,8 +16,12 @@
 
 namespace weft::inline v0::io {
 
-/// The kinds that there are; none is for a worker or loop that has met no I/O.
-enum class reactor_kind : unsigned char { none, epoll, io_uring };
+/// What the kernel is asked by.
+enum class reactor_kind : unsigned char {
+    none,      ///< by nothing so far
+    epoll,     ///< epoll(7)
+    io_uring,  ///< io_uring(7)
+};
 
 /// For all workers of this executor that have no reactor yet. none: as if it had not been said.
 /// Suspends: never. From: any thread. Fails: never; reactor_in_use() tells what came of it.
@@ -30,7 +34,7 @@ void choose_reactor(executor& where, reactor_kind wanted) noexcept;
 /// Whether this build and this kernel can do it.
 [[nodiscard]] bool is_available(reactor_kind kind) noexcept;
 
-/// Its name, as it is written here.
+/// "none", "epoll", "io_uring".
 [[nodiscard]] std::string_view to_string(reactor_kind kind) noexcept;
 
 }  // namespace weft::inline v0::io

@@ -31,6 +31,7 @@ class name_cache;  // src/io/name_cache.hpp
 
 namespace io {
 
+/// What a resolver can be told at its creation.
 struct resolver_options {
     /// The name servers; none: those of /etc/resolv.conf.
     std::vector<address> servers = {};
@@ -72,6 +73,7 @@ public:
 
     /// Forgets all answers. From: any fiber or thread.
     void forget() noexcept;
+    /// What it has done so far. From: any fiber or thread.
     [[nodiscard]] resolver_counters counters() const noexcept;
     /// Whether it asks name servers itself.
     [[nodiscard]] bool asks_servers() const noexcept { return !options_.system; }
