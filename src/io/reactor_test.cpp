@@ -18,6 +18,7 @@
 #include <weft/fiber/fiber.hpp>
 #include <weft/io/pipe.hpp>
 
+#include "backends.hpp"
 #include "io_support.hpp"
 
 using namespace weft;
@@ -74,6 +75,7 @@ WEFT_TEST("reactor: the environment says which, and otherwise it is epoll") {
 }
 
 WEFT_TEST("reactor: a name that is none aborts, whoever set it") {
+    weft_test::allow_threads_in_death_tests();
     EXPECT_DEATH(
         {
             ::setenv("WEFT_REACTOR", "kqueue", 1);
