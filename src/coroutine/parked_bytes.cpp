@@ -118,6 +118,7 @@ bool show_bytes(std::span<std::byte> whole_stack, std::span<std::byte> parked,
     constexpr std::ptrdiff_t most = 128;
     const auto room = std::min(most, parked.data() - whole_stack.data());
     auto* const below = const_cast<volatile std::byte*>(parked.data());
+    static_cast<void>(VALGRIND_MAKE_MEM_UNDEFINED(parked.data() - room, room));
     for (std::ptrdiff_t i = 1; i <= room; ++i) below[-i] = std::byte{0xa5};
     return invert(parked, false) == hidden;
 }

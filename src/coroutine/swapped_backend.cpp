@@ -116,6 +116,8 @@ void swapped_backend::make_room() {
 void swapped_backend::settle() noexcept {
     shared_.in_use_ = false;
     if (shared_.occupant_ == nullptr) return;  // it finished
+    WEFT_ASSERT(shared_.holds(body_.lowest_kept()),
+                "swapped: it waits inside a coroutine or generator, on another stack than its own");
     used_ = static_cast<std::size_t>(shared_.stack_.high() - body_.lowest_kept() + 7) / 8 * 8;
     ++shared_.counters_.parks;
     hidden_ = detail::hide_bytes(parked_bytes());

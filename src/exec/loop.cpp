@@ -81,6 +81,7 @@ loop::loop(loop_options options)
       unhandled_(std::move(options.unhandled)),
       own_driver_(make_futex_driver()),
       driver_(own_driver_.get()) {
+    set_stacks(options.stacks);
     worker_.local = true;
     worker_.closed = !external_wakes_;
     worker_.wake_slot = options.wake_slot;

@@ -211,6 +211,7 @@ bool pool_core::wait_until_quiet(std::chrono::nanoseconds limit) {
 pool::pool(pool_options options) {
     core_ = std::make_unique<detail::pool_core>(*this, std::move(options));
     set_takes_exceptions(core_->options.unhandled != nullptr);
+    set_stacks(core_->options.stacks);
     core_->start();  // not before core_ is there: workers ask for it
 }
 

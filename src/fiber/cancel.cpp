@@ -16,6 +16,7 @@
 #include <weft/fiber/detail/swapped.hpp>
 
 #include "fiber/fiber_life.hpp"
+#include "fiber/fiber_list.hpp"
 #include "fiber/fiber_worker.hpp"
 #include "fiber/scope_chain.hpp"
 
@@ -130,6 +131,8 @@ std::stop_token get_stop_token() {
     fiber_block& me = detail::running_fiber("get_stop_token");
     fiber_extras& extras = detail::extras_of(me);
     arm_if_unarmed(me);
+    // So that a shutdown finds one that never waits, but looks at its token.
+    if (!me.is_listed) detail::fiber_list::of(*me.home).add(me);
     std::stop_source made;
     bool stopped = false;
     {
@@ -149,6 +152,9 @@ bool stop_requested() noexcept {
     if (worker == nullptr || worker->current == nullptr) return false;
     fiber_block& me = *worker->current;
     arm_if_unarmed(me);
+    // One that has never waited was not asked.
+    if (!me.is_cancelled() && me.home->stopping_.load(std::memory_order_acquire))
+        detail::request_stop(me, cancel_reason::shutdown);
     if (!me.is_cancelled() && me.extras != nullptr && me.extras->deadline != nullptr)
         detail::cancel_late_deadlines(me);
     return me.is_cancelled();

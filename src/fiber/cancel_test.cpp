@@ -4,11 +4,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <weft/fiber/fiber.hpp>
 
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -16,6 +18,8 @@
 #include <weft/fiber/cancel.hpp>
 #include <weft/fiber/dump.hpp>
 #include <weft/fiber/fiber_local.hpp>
+
+#include <weft/exec/pool.hpp>
 
 #include "loops.hpp"
 
@@ -262,4 +266,22 @@ WEFT_TEST("dump: a handle's fiber tells the line that started it") {
     f.request_stop();
     s.run();
     f.detach();
+}
+
+WEFT_TEST("cancel: a shutdown reaches one that runs and has never waited") {
+    std::atomic<int> running = 0;
+    {
+        pool p({.workers = 2});
+        go(p, [&] {
+            ++running;
+            while (!this_fiber::stop_requested()) {}
+        });
+        go(p, [&] {
+            const std::stop_token stop = this_fiber::get_stop_token();
+            ++running;
+            while (!stop.stop_requested()) {}
+        });
+        while (running != 2) std::this_thread::yield();
+    }
+    CHECK(running == 2);
 }

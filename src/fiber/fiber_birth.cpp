@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <stdexcept>
+#include <string>
 #include <system_error>
 
 #include <weft/base/assert.hpp>
@@ -12,8 +13,16 @@
 #include "fiber/fiber_extras.hpp"
 #include "fiber/fiber_life.hpp"
 #include "fiber/task_values.hpp"
+#include "stack/sizes.hpp"
 
 namespace weft::inline v0::detail {
+
+namespace {
+// nullptr: the worker's own.
+stack_source* stacks_for(const executor& home, const birth& how) noexcept {
+    return how.options.stacks != nullptr ? how.options.stacks : home.stacks();
+}
+}  // namespace
 
 fiber_block::fiber_block(executor& home_of_it, const birth& how) noexcept
     : waiter(waiter::who::fiber),
@@ -27,7 +36,7 @@ fiber_block::fiber_block(executor& home_of_it, const birth& how) noexcept
     pinned = how.options.pinned || how.options.worker.has_value();
     if (how.options.worker && home_of_it.workers() > 1)
         bound_to = static_cast<std::uint16_t>(*how.options.worker + 1);
-    plain_stack = how.options.stacks == nullptr && how.options.stack_size == 0;
+    plain_stack = stacks_for(home_of_it, how) == nullptr && how.options.stack_size == 0;
     is_child = how.is_child;
 }
 
@@ -130,6 +139,17 @@ bool runs_here(const executor& home) noexcept {
     return worker != nullptr && worker->current != nullptr && worker->current->home == &home;
 }
 
+namespace {
+// What another source than ours can do, it says itself, when the stack is taken.
+void refuse_stack_size(const executor& home, const birth& how) {
+    const std::size_t size = how.options.stack_size;
+    if (size == 0 || stacks_for(home, how) != nullptr) return;
+    if (size < smallest_size || size > largest_size)
+        throw std::invalid_argument("weft: fiber_options::stack_size of " + std::to_string(size) +
+                                    " bytes makes no sense");
+}
+}  // namespace
+
 fiber_block* allocate_fiber(executor& home, const birth& how) {
     const std::size_t alignment = std::max(how.alignment, fiber_marks::unit);
     const std::size_t fixed = size_of(how.options.kind);
@@ -137,6 +157,7 @@ fiber_block* allocate_fiber(executor& home, const birth& how) {
         throw std::invalid_argument("weft: a fiber's callable is aligned to more than 64 bytes");
     if (how.options.worker && *how.options.worker >= home.workers())
         throw std::invalid_argument("weft: fiber_options::worker: there is no such worker");
+    refuse_stack_size(home, how);
     if (fiber_list::of(home).stopping() && !runs_here(home))
         throw std::system_error(make_error_code(errc::shutdown), "weft: go");
     const std::size_t offset = (fixed + alignment - 1) / alignment * alignment;
@@ -147,11 +168,12 @@ fiber_block* allocate_fiber(executor& home, const birth& how) {
     block->allocated = static_cast<std::uint32_t>(size);
     block->values = inherited_values();
     // What may be needed where nothing can fail is made here.
-    if (how.options.name.empty() && how.options.stacks == nullptr && !how.has_handle) return block;
+    stack_source* const stacks = stacks_for(home, how);
+    if (how.options.name.empty() && stacks == nullptr && !how.has_handle) return block;
     try {
         fiber_extras& extras = extras_of(*block);
         extras.name = how.options.name;
-        extras.stacks = how.options.stacks;
+        extras.stacks = stacks;
         block->activity::name = extras.name.c_str();
     } catch (...) {
         free_block_memory(block);

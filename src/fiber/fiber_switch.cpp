@@ -404,8 +404,11 @@ void suspend_function(void* argument, void*) {
     fiber_block& me = *worker->current;
     if (me.isolated.held != nullptr) [[unlikely]]
         return wait_without(me, &suspend_function, argument);
-    if ((me.attention.load(std::memory_order_relaxed) & no_suspend_bit) != 0) [[unlikely]]
+    if ((me.attention.load(std::memory_order_relaxed) & (no_suspend_bit | unarmed_bit)) != 0)
+        [[unlikely]] {
         refuse_in_no_suspend(me);
+        arm_deadlines(me);
+    }
     me.reason.store(&reason, std::memory_order_relaxed);
     if ((me.attention.load(std::memory_order_relaxed) & hook_bit) != 0) [[unlikely]] {
         leave_through_hooks(me, request, false);

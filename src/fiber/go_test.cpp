@@ -4,6 +4,8 @@
 #include <weft/fiber/go.hpp>
 
 #include <array>
+#include <atomic>
+#include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <stdexcept>
@@ -11,6 +13,8 @@
 #include <thread>
 #include <vector>
 
+#include <weft/coroutine/generator.hpp>
+#include <weft/exec/pool.hpp>
 #include <weft/exec/post.hpp>
 #include <weft/fiber/run.hpp>
 #include <weft/stack/stack_cache.hpp>
@@ -389,4 +393,55 @@ WEFT_TEST("go: in debug builds, who has not ended at the end of the program is r
     EXPECT_EXIT(leaves(), testing::ExitedWithCode(0),
                 "at the end of the program these have not ended:\n  fiber forgotten: .*started at");
 #endif
+}
+
+WEFT_TEST("go: a size of stack that makes no sense is refused, and nothing is started") {
+    loop s;
+    for (const std::size_t size : {std::size_t{1}, std::size_t{4095}, SIZE_MAX})
+        EXPECT_THROW(go(s, {.stack_size = size}, [] { FAIL(); }), std::invalid_argument);
+    s.run();
+}
+
+WEFT_TEST("go: fibers of a loop and of a pool are on stacks of the source that it was given") {
+    class counting final : public stack_source {
+    public:
+        stack take(std::size_t size) override { return ++taken, shared_stacks().take(size); }
+        void give_back(stack s) noexcept override {
+            --taken, ++given, shared_stacks().give_back(s);
+        }
+        std::atomic<int> taken = 0;
+        std::atomic<int> given = 0;
+    } source;
+    int inside = 0;
+    {
+        loop s({.stacks = &source});
+        go(s, [&] { inside = source.taken; });
+        go(s, {.kind = stack_kind::swapped}, [&] { inside += source.taken; });
+        s.run();
+    }
+    CHECK(inside >= 2);
+    {
+        pool p({.workers = 1, .stacks = &source});
+        go(p, [&] { inside = source.taken; });
+        p.drain();
+    }
+    CHECK(inside == 1);
+    CHECK(source.taken == 0);
+    CHECK(source.given >= 3);
+}
+
+WEFT_TEST("go: a swapped fiber that waits inside a generator aborts by name") {
+    const auto wait_inside = [] {
+        loop s;
+        go(s, {.kind = stack_kind::swapped}, [] {
+            generator<int> numbers([](auto& yield_value) {
+                weft::yield();
+                yield_value(1);
+            });
+            for (const int number : numbers) static_cast<void>(number);
+        });
+        go(s, [] {});
+        s.run();
+    };
+    EXPECT_DEATH(wait_inside(), "swapped: it waits inside a coroutine or generator");
 }

@@ -41,12 +41,17 @@ void use_hooks_from(fiber_block& me, suspend_hook* hook) noexcept {
 // While it runs, the hooks below it are those that count. Unless somebody set others meanwhile, it
 // counts again afterwards.
 void call_suspend(fiber_block& me, suspend_hook& hook) {
-    fiber_extras& extras = *me.extras;
-    const unsigned changes = extras.hook_changes;
-    suspend_hook* const before = extras.hook;
+    struct way_back {
+        fiber_block& me;
+        const unsigned changes = me.extras->hook_changes;
+        suspend_hook* const before = me.extras->hook;
+        ~way_back() {
+            if (me.extras->hook_changes == changes) use_hooks_from(me, before);
+        }
+    };
+    const way_back back{me};
     use_hooks_from(me, hook_access::below(hook));
     hook.suspend();
-    if (extras.hook_changes == changes) use_hooks_from(me, before);
 }
 
 // Off the fiber's stack.
@@ -61,10 +66,14 @@ runnable* after_hooks(fiber_worker& worker, fiber_block& left) noexcept {
 // A hook may wait before it lets the fiber leave: that is another departure, inside this one.
 void leave_through_hooks(fiber_block& me, departure& what, bool waits) {
     fiber_extras& extras = *me.extras;
-    const fiber_extras::leaving_state around =
-        std::exchange(extras.leaving, {.top = extras.hook, .what = &what, .waits = waits});
+    struct way_back {
+        fiber_extras& extras;
+        const fiber_extras::leaving_state around;
+        ~way_back() { extras.leaving = around; }
+    };
+    const way_back back{
+        extras, std::exchange(extras.leaving, {.top = extras.hook, .what = &what, .waits = waits})};
     call_suspend(me, *extras.hook);
-    extras.leaving = around;
 }
 
 namespace {

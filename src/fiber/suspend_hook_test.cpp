@@ -282,3 +282,22 @@ WEFT_TEST("hooks misuse: outside a fiber it aborts by name") {
     EXPECT_DEATH(static_cast<void>(get_suspend_hook()), "called outside any fiber.*get_suspend");
     EXPECT_DEATH(set_suspend_hook(nullptr), "called outside any fiber.*set_suspend_hook");
 }
+
+MATRIX_TEST("suspend_hook: one that throws is called again the next time") {
+    struct throwing_once final : suspend_hook {
+        void suspend() override {
+            if (++calls == 1) throw 1;
+            suspend_hook::suspend();
+        }
+        int calls = 0;
+    };
+    throwing_once hook;
+    spawn([&] {
+        suspend_hook* const before = set_suspend_hook(&hook);
+        EXPECT_THROW(weft::yield(), int);
+        weft::yield();
+        set_suspend_hook(before);
+    });
+    run();
+    CHECK(hook.calls == 2);
+}

@@ -56,8 +56,8 @@ void refuse_in_no_suspend(const fiber_block& me) noexcept {
 
 bool may_wait(fiber_block& me, wait_request& request) noexcept {
     refuse_in_no_suspend(me);
-    if (!request.reason->cancellable) return true;
     if ((me.attention.load(std::memory_order_relaxed) & unarmed_bit) != 0) arm_deadlines(me);
+    if (!request.reason->cancellable) return true;
     if (!me.is_cancelled()) return true;
     request.outcome = wait_outcome::cancelled;
     return false;
@@ -259,7 +259,7 @@ driver* fiber_attachment::driver_of_running_fiber() {
 }
 
 shared_stack& fiber_attachment::shared() {
-    if (!shared_) shared_.emplace();
+    if (!shared_) shared_.emplace(shared_stack_options{.stacks = side.exec.home.stacks()});
     return *shared_;
 }
 

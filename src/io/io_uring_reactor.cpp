@@ -20,7 +20,7 @@
 // being reported just then is marked, and ends after that. (IORING_OP_POLL_REMOVE says EALREADY
 // instead and removes nothing: then the file stays open, and its other side never sees the end.)
 // The file is let go by the thread that submitted, which the kernel interrupts for it. So the ring
-// has neither SINGLE_ISSUER nor DEFER_TASKRUN: docs/decisions/0007-io-uring.md.
+// has neither SINGLE_ISSUER nor DEFER_TASKRUN: docs/decisions/0008-io-uring.md.
 //
 // Without liburing at build time, or where the kernel refuses, there is none, and epoll serves.
 //

@@ -8,6 +8,7 @@
 
 #include <weft/scope/task_group.hpp>
 #include <weft/sync/event.hpp>
+#include <weft/sync/mutex.hpp>
 
 #include "loops.hpp"
 #include "pools.hpp"
@@ -229,4 +230,26 @@ LOOP_TEST("deadline: goes with a fiber to another executor") {
     clock.advance(1ms);
     other.run_until_blocked();
     CHECK(log == "tT");
+}
+
+MATRIX_TEST("deadline: fires also while its fiber waits for what cannot be cancelled") {
+    mutex m;
+    std::error_code seen;
+    spawn([&] {
+        m.lock();
+        sleep_for(5ms);
+        m.unlock();
+    });
+    spawn([&] {
+        const auto result = with_timeout(1ms, [&] {
+            const std::lock_guard inside(m);
+            return 1;
+        });
+        if (!result) seen = result.error();
+    });
+    run_until_blocked();
+    advance(1ms);
+    advance(5ms);
+    run();
+    CHECK(seen == late);
 }

@@ -24,6 +24,8 @@
 
 namespace weft::inline v0 {
 
+class stack_source;
+
 namespace detail {
 class residents;
 }
@@ -76,6 +78,9 @@ public:
     /// caught at all, and terminate happens at the throw, with the stack as it was.
     [[nodiscard]] bool takes_exceptions() const noexcept { return takes_exceptions_; }
 
+    /// Where the stacks of its fibers come from, unless they name another; nullptr: the library's.
+    [[nodiscard]] stack_source* stacks() const noexcept { return stacks_; }
+
     /// For the fiber part: whom it keeps here (worker.hpp). Owned.
     std::atomic<detail::residents*> residents_ = nullptr;
     /// Those who live here were asked to stop, and whoever comes is, too.
@@ -87,9 +92,12 @@ protected:
     executor() noexcept;
     /// For an executor that overrides unhandled().
     void set_takes_exceptions(bool takes) noexcept { takes_exceptions_ = takes; }
+    /// It must outlive the executor.
+    void set_stacks(stack_source* stacks) noexcept { stacks_ = stacks; }
 
 private:
     seeded_random random_;
+    stack_source* stacks_ = nullptr;
     bool takes_exceptions_ = false;
 };
 

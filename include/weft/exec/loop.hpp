@@ -42,6 +42,8 @@ struct loop_options {
     std::optional<std::uint64_t> seed = {};
     /// Gets exceptions that left a fiber or a posted callable. Unset: they terminate the program.
     std::function<void(std::exception_ptr, runnable&)> unhandled = {};
+    /// For the stacks of its fibers. nullptr: shared_stacks(). It must outlive the loop.
+    stack_source* stacks = nullptr;
 };
 
 /// Thread-safe: post, defer, add_work and clock (the first three only with external_wakes). All

@@ -63,6 +63,8 @@ struct pool_options {
     std::function<void(const stall_report&)> stalled = {};
     /// Gets exceptions that left a fiber or a posted callable. Unset: they terminate the program.
     std::function<void(std::exception_ptr, runnable&)> unhandled = {};
+    /// For the stacks of its fibers. nullptr: shared_stacks(). It must outlive the pool.
+    stack_source* stacks = nullptr;
 };
 
 /// What a worker has done so far. Read while it goes on: each figure is right, they need not be of

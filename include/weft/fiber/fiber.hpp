@@ -66,6 +66,7 @@ concept callable_with = std::invocable<std::decay_t<F>, std::decay_t<Args>...> |
 /// Thread-safe: no; the fiber behind it runs where it runs.
 class fiber {
 public:
+    /// As std::jthread::id.
     using id = fiber_id;
 
     fiber() noexcept = default;
