@@ -68,8 +68,8 @@ void swapped_backend::enter_from_inside() {
     swapped_backend& asking = *shared_.occupant_;
     shared_.wish_ = this;
     asking.leave();
-    if (shared_.wish_failure_ != nullptr)
-        std::rethrow_exception(std::exchange(shared_.wish_failure_, nullptr));
+    if (asking.wish_failure_ != nullptr)
+        std::rethrow_exception(std::exchange(asking.wish_failure_, nullptr));
 }
 
 // After a visit from outside: the body left because it wants somebody else to run first.
@@ -79,7 +79,7 @@ void swapped_backend::fulfil_wishes() {
         try {
             wanted.visit();
             wanted.fulfil_wishes();
-        } catch (...) { shared_.wish_failure_ = std::current_exception(); }
+        } catch (...) { wish_failure_ = std::current_exception(); }
         visit();
     }
 }

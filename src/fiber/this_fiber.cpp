@@ -148,8 +148,8 @@ void switch_to(executor& there) {
         "switch_to: a swapped fiber, or one on a thread of its own, stays where it started");
     detail::fiber_list::of(there);
     there.add_work(1);
-    detail::disarm_deadlines(me);
     suspend([&me, &here, &there](runnable* r) noexcept -> runnable* {
+        detail::disarm_deadlines(me);  // they are armed again by the first wait over there
         detail::fiber_list::remove(me);
         fiber_worker& worker = *fiber_worker::here();
         worker.count_stack(-1);

@@ -154,6 +154,7 @@ private:
     std::size_t buffer_size_ = 0;
     std::size_t used_ = 0;       // bytes, from the high end, that it needs while it is parked
     std::uintptr_t hidden_ = 0;  // what it takes to show those bytes again (dev and ASan builds)
+    std::exception_ptr wish_failure_;  // why the one it wished for was not entered
     place place_ = place::nowhere;
     bool keep_fp_control_;
 };

@@ -91,9 +91,8 @@ private:
     // A coroutine on this stack that resumes another on it leaves with that wish; whoever entered
     // it from outside fulfils it.
     swapped_backend* wish_ = nullptr;
-    std::exception_ptr wish_failure_;  // why it was not fulfilled, for the one that goes on now
-    context resumer_;                  // of the one that runs on it: there is one at a time
-    bool in_use_ = false;              // somebody runs on it, or called away from it
+    context resumer_;      // of the one that runs on it: there is one at a time
+    bool in_use_ = false;  // somebody runs on it, or called away from it
     std::size_t users_ = 0;
     swap_counters counters_;
 };
