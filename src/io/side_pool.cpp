@@ -186,13 +186,19 @@ bool side_pool_core::sleep(lock_type& lock, side_thread& me) noexcept {
     return first_ != nullptr;
 }
 
-// Leaves itself to be joined by the next one that ends.
+// Leaves itself to be joined by the next one that ends. After the last call at the exit of the
+// program, with something that was still running then, there is no next one.
 void side_pool_core::retire(lock_type& lock, side_thread& me) noexcept {
-    side_thread* const before = std::exchange(ended_, &me);
+    const bool is_last = ending_ && enders_ == 0;
+    side_thread* const before = std::exchange(ended_, is_last ? nullptr : &me);
     --counters_.threads;
     if (first_ != nullptr) wake_idle();  // there were too many, and it was woken for that
     if (enders_ != 0) changed_.notify_all();
     lock.unlock();
+    if (is_last) {
+        ::pthread_detach(me.id);
+        delete &me;
+    }
     if (before == nullptr) return;
     ::pthread_join(before->id, nullptr);
     delete before;
