@@ -31,6 +31,17 @@ namespace weft::inline v0::detail {
 static_assert(std::is_standard_layout_v<native_context> &&
               offsetof(native_context, registers_) == 0);
 
+// The last step of a switch: nothing is left to be carried.
+[[gnu::always_inline]] inline arrival<native_context> swap_registers(native_context& from,
+                                                                     native_context& to) noexcept {
+    void* fake_stack = nullptr;
+    leaving(from.record_, to.record_, fake_stack);
+    const registers_on_arrival at = transfer(from.registers_, to.registers_);
+    arrived(fake_stack);
+    return {*reinterpret_cast<native_context*>(at.mine),
+            reinterpret_cast<native_context*>(at.left)};
+}
+
 /// native_context::swap(), inlined; says who goes on here, and who left. Both are in registers on
 /// arrival, while whatever the caller kept lies in its frame: a load behind a load of the stack
 /// pointer.
@@ -39,12 +50,7 @@ static_assert(std::is_standard_layout_v<native_context> &&
     from.state_.flags = 0;  // whatever it held was taken out, or is given up here
     if (must_carry(to.state_)) [[unlikely]]
         carry(from.state_, to.state_);
-    void* fake_stack = nullptr;
-    leaving(from.record_, to.record_, fake_stack);
-    const registers_on_arrival at = transfer(from.registers_, to.registers_);
-    arrived(fake_stack);
-    return {*reinterpret_cast<native_context*>(at.mine),
-            reinterpret_cast<native_context*>(at.left)};
+    return swap_registers(from, to);
 }
 
 /// The same for two contexts of whose `flags` it is known that they are zero while they run, as
@@ -55,12 +61,7 @@ static_assert(std::is_standard_layout_v<native_context> &&
                                                                  native_context& to) noexcept {
     if (must_carry(words, to.state_)) [[unlikely]]
         carry(from.state_, to.state_);
-    void* fake_stack = nullptr;
-    leaving(from.record_, to.record_, fake_stack);
-    const registers_on_arrival at = transfer(from.registers_, to.registers_);
-    arrived(fake_stack);
-    return {*reinterpret_cast<native_context*>(at.mine),
-            reinterpret_cast<native_context*>(at.left)};
+    return swap_registers(from, to);
 }
 
 /// native_context::jump(), inlined.

@@ -38,7 +38,8 @@ void lock_often(biased_lock& lock, const void* me, std::uint32_t times) {
 }  // namespace
 
 WEFT_TEST("biased_lock: whoever locks it often gets a bias, which another revokes") {
-    if (!detail::process_barrier::available()) GTEST_SKIP() << "no membarrier";
+    if (!detail::process_barrier::available())
+        GTEST_SKIP() << "without membarrier(2) no lock is ever biased";
     biased_lock lock;
     lock_often(lock, &keys[0], enough);
     CHECK(lock_and_ask(lock, &keys[0]));
@@ -49,7 +50,8 @@ WEFT_TEST("biased_lock: whoever locks it often gets a bias, which another revoke
 }
 
 WEFT_TEST("biased_lock: a bias is given twice and no more") {
-    if (!detail::process_barrier::available()) GTEST_SKIP() << "no membarrier";
+    if (!detail::process_barrier::available())
+        GTEST_SKIP() << "without membarrier(2) no lock is ever biased";
     biased_lock lock;
     lock_often(lock, &keys[0], enough);
     CHECK(!lock_and_ask(lock, &keys[1]));

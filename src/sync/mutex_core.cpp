@@ -163,15 +163,17 @@ bool mutex_core::enqueue(waiter& me, bool was_woken, bool starves) noexcept {
     return true;
 }
 
-void mutex_core::guard() noexcept {
+// Sets these bits together with guarded. What was there before.
+std::uint32_t mutex_core::guard(std::uint32_t with) noexcept {
     std::uint32_t seen = word_.load(std::memory_order_relaxed);
     for (spin_wait spinning;;) {
         if ((seen & guarded) != 0) {
             spinning.once();
             seen = word_.load(std::memory_order_relaxed);
-        } else if (word_.compare_exchange_weak(seen, seen | guarded, std::memory_order_acquire,
+        } else if (word_.compare_exchange_weak(seen, seen | guarded | with,
+                                               std::memory_order_acquire,
                                                std::memory_order_relaxed)) {
-            return;
+            return seen;
         }
     }
 }
@@ -187,22 +189,14 @@ void mutex_core::withdraw(waiter& me) noexcept {
 // Woken, and does not want the lock any more. True: it was free, and is taken after all. If it is
 // held whoever unlocks wakes another.
 bool mutex_core::pass_wake_on() noexcept {
-    std::uint32_t seen = word_.load(std::memory_order_relaxed);
-    for (spin_wait spinning;;) {
-        if ((seen & guarded) != 0) {
-            spinning.once();
-            seen = word_.load(std::memory_order_relaxed);
-        } else if (word_.compare_exchange_weak(seen, seen | locked | guarded,
-                                               std::memory_order_acquire,
-                                               std::memory_order_relaxed)) {
-            break;
-        }
-    }
+    const std::uint32_t seen = guard(locked);
     coming_.store(false, std::memory_order_relaxed);
     word_.store(locked | awaited_now() | (seen & starving), std::memory_order_release);
     return (seen & locked) == 0;
 }
 
+// Its owner may take starving away while another, who guards, stores it once more: then the next
+// unlock hands the lock over, too, which is allowed at any time.
 bool mutex_core::was_handed_over(time_point began) noexcept {
     const std::uint32_t seen = word_.load(std::memory_order_acquire);
     if ((seen & starving) == 0) return false;

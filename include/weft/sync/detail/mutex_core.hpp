@@ -112,7 +112,7 @@ private:
                                time_point deadline);
     [[nodiscard]] bool spin() noexcept;
     [[nodiscard]] bool enqueue(waiter& me, bool was_woken, bool starves) noexcept;
-    void guard() noexcept;
+    std::uint32_t guard(std::uint32_t with = 0) noexcept;
     void withdraw(waiter& me) noexcept;
     [[nodiscard]] bool pass_wake_on() noexcept;
     [[nodiscard]] bool was_handed_over(time_point began) noexcept;
