@@ -22,16 +22,23 @@ endif()
 set(WEFT_PROGRAM_DIR ${PROJECT_BINARY_DIR}/tests/programs)
 list(JOIN CMAKE_CROSSCOMPILING_EMULATOR " " WEFT_EMULATOR)
 
+# What every test program has: main(), and the headers of most of them, compiled once.
+add_library(weft_test_main STATIC ${PROJECT_SOURCE_DIR}/tests/support/main.cpp)
+target_link_libraries(weft_test_main PRIVATE weft GTest::gtest weft_flags)
+target_precompile_headers(weft_test_main PRIVATE
+  <gtest/gtest.h> <chrono> <functional> <mutex> <sstream> <stop_token> <thread>)
+
 # weft_test(NAME SOURCE...): the GoogleTest program NAME_test, one ctest line a test. Tests with
 # "stress" in their name are labelled slow; their counts follow the environment's WEFT_STRESS.
 function(weft_test name)
   set(target weft_${name}_test)
-  add_executable(${target} ${ARGN} ${PROJECT_SOURCE_DIR}/tests/support/main.cpp)
+  add_executable(${target} ${ARGN})
+  target_precompile_headers(${target} REUSE_FROM weft_test_main)
   target_include_directories(${target} PRIVATE
     ${PROJECT_SOURCE_DIR}/tests/support ${PROJECT_SOURCE_DIR}/src)
   target_compile_definitions(${target} PRIVATE
     WEFT_TEST_PROGRAM_DIR="${WEFT_PROGRAM_DIR}" WEFT_TEST_EMULATOR="${WEFT_EMULATOR}")
-  target_link_libraries(${target} PRIVATE weft GTest::gtest weft_flags)
+  target_link_libraries(${target} PRIVATE weft_test_main weft GTest::gtest weft_flags)
   set_target_properties(${target} PROPERTIES
     OUTPUT_NAME ${name}_test RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests
     ENABLE_EXPORTS ON)

@@ -23,7 +23,20 @@
 
 namespace weft::inline v0::detail {
 
+namespace {
+
+// How much of the stack below parked bytes a function may use without moving its stack pointer.
+[[maybe_unused, nodiscard]] std::size_t red_zone(std::span<std::byte> whole_stack,
+                                   std::span<std::byte> parked) noexcept {
+    return std::min<std::size_t>(
+        128, static_cast<std::size_t>(parked.data() - whole_stack.data()));
+}
+
+}  // namespace
+
 #if WEFT_ASAN || WEFT_TSAN
+
+void claim_bytes(std::span<std::byte>, std::span<std::byte>) noexcept {}
 
 // A loop that the compiler does not turn back into a call of the sanitizer's memcpy.
 WEFT_NO_SANITIZE void copy_bytes(std::byte* to, const std::byte* from, std::size_t size) noexcept {
@@ -38,10 +51,14 @@ namespace {
 const bool on_valgrind = [] { return RUNNING_ON_VALGRIND != 0; }();
 }
 
-// Below the stack pointer of whoever used the stack last, valgrind takes the memory for free.
+void claim_bytes(std::span<std::byte> whole_stack, std::span<std::byte> parked) noexcept {
+    if (!on_valgrind) [[likely]]
+        return;
+    const std::size_t below = red_zone(whole_stack, parked);
+    static_cast<void>(VALGRIND_MAKE_MEM_UNDEFINED(parked.data() - below, parked.size() + below));
+}
+
 void copy_bytes(std::byte* to, const std::byte* from, std::size_t size) noexcept {
-    if (on_valgrind) [[unlikely]]
-        static_cast<void>(VALGRIND_MAKE_MEM_UNDEFINED(to, size));
     std::memcpy(to, from, size);
 }
 
@@ -115,11 +132,9 @@ std::uintptr_t hide_bytes(std::span<std::byte> parked) noexcept { return invert(
 // What lies below the stack pointer was not kept (context::lowest_kept()); nobody may expect it.
 bool show_bytes(std::span<std::byte> whole_stack, std::span<std::byte> parked,
                 std::uintptr_t hidden) noexcept {
-    constexpr std::ptrdiff_t most = 128;
-    const auto room = std::min(most, parked.data() - whole_stack.data());
-    auto* const below = const_cast<volatile std::byte*>(parked.data());
-    static_cast<void>(VALGRIND_MAKE_MEM_UNDEFINED(parked.data() - room, room));
-    for (std::ptrdiff_t i = 1; i <= room; ++i) below[-i] = std::byte{0xa5};
+    const std::size_t room = red_zone(whole_stack, parked);
+    auto* const below = const_cast<volatile std::byte*>(parked.data() - room);
+    for (std::size_t i = 0; i < room; ++i) below[i] = std::byte{0xa5};
     return invert(parked, false) == hidden;
 }
 

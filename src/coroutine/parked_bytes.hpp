@@ -17,6 +17,10 @@ namespace weft::inline v0::detail {
 /// memcpy for whole words; both sides are 8-aligned.
 void copy_bytes(std::byte* to, const std::byte* from, std::size_t size) noexcept;
 
+/// Before bytes are copied to `parked`, for valgrind: it takes what lies below the stack pointer of
+/// whoever used the stack last for free, and the red zone below the one that goes on for usable.
+void claim_bytes(std::span<std::byte> whole_stack, std::span<std::byte> parked) noexcept;
+
 /// Makes the locals of a parked coroutine unusable where they lie; returns what it takes to undo
 /// that. ASan builds poison them. Dev builds turn them into garbage. Other builds do nothing.
 [[nodiscard]] std::uintptr_t hide_bytes(std::span<std::byte> parked) noexcept;

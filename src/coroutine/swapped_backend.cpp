@@ -140,6 +140,7 @@ void swapped_backend::copy_out() {
 }
 
 void swapped_backend::copy_in() noexcept {
+    detail::claim_bytes(shared_.stack_.span(), parked_bytes());
     detail::copy_bytes(parked_bytes().data(), buffer_, used_);
     ++shared_.counters_.copies_in;
     if (shared_.options_.policy == buffer_policy::release_at_resume) release_buffer();
