@@ -34,7 +34,7 @@ struct worker;         // exec part
 struct fiber_worker;   // fiber part
 
 struct thread_block {
-    exception_words* exceptions = &unknown_exceptions;  // first: exceptions_of_this_thread()
+    exception_words* exceptions = &unknown_exceptions;
     activity* running = nullptr;             // the innermost coroutine running on this thread
     switch_record* switched_from = nullptr;  // who switched last on this thread (sanitizer builds)
     std::uint64_t fp_control = 0;    // the thread's own, while a context that keeps its own runs
@@ -71,14 +71,18 @@ namespace weft::inline v0::detail {
     return *block;
 }
 
-/// this_thread_block().exceptions, by an instruction less: the switch asks for nothing else.
-[[gnu::always_inline]] inline exception_words* exceptions_of_this_thread() noexcept {
-    exception_words* words;
+/// The pointer at that offset of this_thread_block(), by a load less: in an executable the linker
+/// makes the first instruction a constant.
+template <std::size_t offset>
+[[gnu::always_inline]] inline void* pointer_of_this_thread() noexcept {
+    void* pointer;
     asm volatile(
         "movq weft_v0_thread_block@gottpoff(%%rip), %0\n\t"
-        "movq %%fs:(%0), %0"
-        : "=r"(words));
-    return words;
+        "movq %%fs:%c1(%0), %0"
+        : "=r"(pointer)
+        : "i"(offset)
+        : "memory");
+    return pointer;
 }
 
 #elif defined(__aarch64__)
@@ -104,9 +108,19 @@ namespace weft::inline v0::detail {
 #endif
 
 #if !(defined(__x86_64__) && !defined(__ILP32__))
-inline exception_words* exceptions_of_this_thread() noexcept {
-    return this_thread_block().exceptions;
+template <std::size_t offset>
+inline void* pointer_of_this_thread() noexcept {
+    return *reinterpret_cast<void**>(reinterpret_cast<std::byte*>(&this_thread_block()) + offset);
 }
 #endif
+
+/// this_thread_block().exceptions and .fibers.
+[[gnu::always_inline]] inline exception_words* exceptions_of_this_thread() noexcept {
+    return static_cast<exception_words*>(
+        pointer_of_this_thread<offsetof(thread_block, exceptions)>());
+}
+[[gnu::always_inline]] inline fiber_worker* fibers_of_this_thread() noexcept {
+    return static_cast<fiber_worker*>(pointer_of_this_thread<offsetof(thread_block, fibers)>());
+}
 
 }  // namespace weft::inline v0::detail

@@ -27,9 +27,8 @@ namespace {
 
 // How much of the stack below parked bytes a function may use without moving its stack pointer.
 [[maybe_unused, nodiscard]] std::size_t red_zone(std::span<std::byte> whole_stack,
-                                   std::span<std::byte> parked) noexcept {
-    return std::min<std::size_t>(
-        128, static_cast<std::size_t>(parked.data() - whole_stack.data()));
+                                                 std::span<std::byte> parked) noexcept {
+    return std::min<std::size_t>(128, static_cast<std::size_t>(parked.data() - whole_stack.data()));
 }
 
 }  // namespace

@@ -33,9 +33,7 @@ struct fiber_worker {
         : exec(w), stacks(s), attachment(attached) {}
 
     /// The calling thread's; nullptr if it runs no fiber's executor.
-    [[gnu::always_inline]] static fiber_worker* here() noexcept {
-        return this_thread_block().fibers;
-    }
+    [[gnu::always_inline]] static fiber_worker* here() noexcept { return fibers_of_this_thread(); }
 
     /// A stack was taken (1) or given back (-1).
     void count_stack(std::ptrdiff_t change) noexcept {

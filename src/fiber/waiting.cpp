@@ -171,7 +171,9 @@ void wait_without(fiber_block& me, isolation::wait_call wait, void* request) {
 
 isolation_slot* isolation_slot_here() noexcept {
     fiber_worker* const worker = fiber_worker::here();
-    return worker != nullptr && worker->current != nullptr ? &worker->current->isolated : nullptr;
+    if (worker == nullptr || worker->current == nullptr) [[unlikely]]
+        return nullptr;
+    return &worker->current->isolated;
 }
 
 // --- what swapped fibers may not share

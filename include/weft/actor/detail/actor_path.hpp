@@ -34,7 +34,7 @@ public:
 
     /// Entered once, from outside of all contexts.
     [[nodiscard]] bool is_plain() const noexcept {
-        return again == 0 && outer_[0].context == nullptr;
+        return (again | reinterpret_cast<std::uintptr_t>(outer_[0].context)) == 0;
     }
     /// The context around, or nullptr.
     [[nodiscard]] const actor_context* outer() const noexcept { return outer_[0].context; }
