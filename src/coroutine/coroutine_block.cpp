@@ -22,7 +22,7 @@ coroutine_base::coroutine_base(std::string_view given_name, switching_function y
     const std::size_t length = std::min(given_name.size(), sizeof kept_name - 1);
     std::ranges::copy(given_name.substr(0, length), kept_name);
     kept_name[length] = '\0';
-    role = activity_role::coroutine;
+    set_role(activity_role::coroutine);
     name = kept_name;
 }
 

@@ -71,7 +71,7 @@ void make_plain_memory([[maybe_unused]] std::span<std::byte> memory) noexcept {
 // What a yield() and the report of an overflow find through the thread while a fiber runs.
 struct fiber_activity final : detail::coroutine_base {
     explicit fiber_activity(std::span<std::byte> memory) noexcept : coroutine_base("", refuse) {
-        role = detail::activity_role::fiber_context;
+        set_role(detail::activity_role::fiber_context);
         set_stack(memory.data(), memory.size());
     }
 

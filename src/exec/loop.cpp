@@ -312,7 +312,7 @@ void loop::wake_driver() noexcept { driver_.load(std::memory_order_acquire)->wak
 
 void loop::add_work(std::ptrdiff_t change) noexcept {
     if (detail::this_thread_block().runs_for == &worker_ || !external_wakes_) [[likely]] {
-        work_ += change;
+        worker_.work += change;
     } else {
         posters_.fetch_add(1, std::memory_order_relaxed);  // as in post_from_outside()
         outside_work_.fetch_add(change, std::memory_order_seq_cst);
@@ -322,7 +322,7 @@ void loop::add_work(std::ptrdiff_t change) noexcept {
 }
 
 std::size_t loop::alive() const noexcept {
-    return static_cast<std::size_t>(work_ + outside_work_.load(std::memory_order_seq_cst));
+    return static_cast<std::size_t>(worker_.work + outside_work_.load(std::memory_order_seq_cst));
 }
 
 random_source& loop::random() noexcept {

@@ -111,8 +111,9 @@ constexpr std::size_t class_of(std::size_t size) {
 
 constexpr std::size_t fetched_ahead = 4;
 
-void fetch([[maybe_unused]] void* block, std::size_t size) noexcept {
-    for (std::size_t at = 0; at < size; at += block_step)
+// Of a control block all that is written at its birth.
+void fetch([[maybe_unused]] void* block) noexcept {
+    for (std::size_t at = 0; at < 4 * block_step; at += block_step)
         __builtin_prefetch(static_cast<std::byte*>(block) + at, 1);
 }
 
@@ -158,7 +159,7 @@ void* block_cache::take(std::size_t size) {
     block_magazine* from = mine.current;
     if (from == nullptr || from->count == 0) [[unlikely]]
         from = &refilled(mine, which);
-    if (from->count > fetched_ahead) fetch(from->blocks[from->count - 1 - fetched_ahead], size);
+    if (from->count > fetched_ahead) fetch(from->blocks[from->count - 1 - fetched_ahead]);
     return from->blocks[--from->count];
 }
 

@@ -18,35 +18,23 @@
 namespace weft::inline v0::detail {
 
 namespace {
+
+constexpr std::size_t small_callable = 1024;
+
 // nullptr: the worker's own.
 stack_source* stacks_for(const executor& home, const birth& how) noexcept {
     return how.options.stacks != nullptr ? how.options.stacks : home.stacks();
 }
 }  // namespace
 
-fiber_block::fiber_block(executor& home_of_it, const birth& how) noexcept
-    : waiter(waiter::who::fiber),
-      fiber_home{&home_of_it},
-      operate(how.operate),
-      site(how.site),
-      running(this),
-      has_handle(how.has_handle) {
-    runnable::kind = static_cast<std::uint8_t>(how.options.kind);
-    set_stack_size(how.options.stack_size);
-    pinned = how.options.pinned || how.options.worker.has_value();
-    if (how.options.worker && home_of_it.workers() > 1)
-        bound_to = static_cast<std::uint16_t>(*how.options.worker + 1);
-    plain_stack = stacks_for(home_of_it, how) == nullptr && how.options.stack_size == 0;
-    is_child = how.is_child;
-}
-
 runnable* fiber_block::resumed_as_wrapped() noexcept { return extras->resumed_as; }
 
 namespace {
 
 template <class Block>
-fiber_block* construct(void* memory, executor& home, const birth& how) {
-    auto* const block = ::new (memory) Block(home, how);
+[[gnu::always_inline]] inline fiber_block* construct(void* memory, executor& home, const birth& how,
+                                                     fiber_marks marks) noexcept {
+    auto* const block = ::new (memory) Block(home, how, marks);
     if constexpr (requires { block->where.registers_; })
         block->touches_offset = static_cast<std::uint16_t>(
             reinterpret_cast<std::byte*>(&block->where) - reinterpret_cast<std::byte*>(block));
@@ -67,21 +55,44 @@ std::size_t size_of(stack_kind kind) {
     throw std::invalid_argument("weft: fiber_options::kind is none of the four");
 }
 
-fiber_block* construct(stack_kind kind, void* memory, executor& home, const birth& how) {
+fiber_block* construct(stack_kind kind, void* memory, executor& home, const birth& how,
+                       fiber_marks marks) noexcept {
     switch (kind) {
         case stack_kind::own:
-            return construct<own_fiber>(memory, home, how);
+            return construct<own_fiber>(memory, home, how, marks);
         case stack_kind::ucontext:
-            return construct<ucontext_fiber>(memory, home, how);
+            return construct<ucontext_fiber>(memory, home, how, marks);
         case stack_kind::thread:
-            return construct<thread_fiber>(memory, home, how);
+            return construct<thread_fiber>(memory, home, how, marks);
         case stack_kind::swapped:
             break;
     }
-    return construct<swapped_fiber>(memory, home, how);
+    return construct<swapped_fiber>(memory, home, how, marks);
 }
 
-void destroy(fiber_block& block) noexcept {
+// What its callable says.
+[[nodiscard]] std::uint8_t marks_of(const birth& how) noexcept {
+    return static_cast<std::uint8_t>((how.is_child ? fiber_marks::of_group : 0) |
+                                     (how.is_trivial ? fiber_marks::trivial : 0));
+}
+
+fiber_block* construct_as_told(void* memory, executor& home, const birth& how,
+                               std::uint8_t callable_at) noexcept {
+    const fiber_options& told = how.options;
+    fiber_marks marks{callable_at, 0};
+    if (told.pinned || told.worker) marks.marks |= fiber_marks::stays_put;
+    if (stacks_for(home, how) == nullptr && told.stack_size == 0)
+        marks.marks |= fiber_marks::common_stack;
+    marks.marks |= marks_of(how);
+    fiber_block* const block = construct(told.kind, memory, home, how, marks);
+    block->runnable::kind = static_cast<std::uint8_t>(told.kind);
+    block->set_stack_size(told.stack_size);
+    if (told.worker && home.workers() > 1)
+        block->bound_to = static_cast<std::uint16_t>(*told.worker + 1);
+    return block;
+}
+
+[[gnu::noinline]] void destroy(fiber_block& block) noexcept {
     switch (block.stack()) {
         case stack_kind::own:
             return static_cast<own_fiber&>(block).~own_fiber();
@@ -107,28 +118,34 @@ void* take_memory(std::size_t size) {
     return cache != nullptr ? cache->take(size) : take_block(size);
 }
 
-void give_memory(void* memory, std::size_t size) noexcept {
+namespace {
+
+[[gnu::always_inline]] inline void give(void* memory, std::size_t size) noexcept {
     if (block_cache* const cache = blocks_here())
         cache->give_back(memory, size);
     else
         give_back_block(memory, size);
 }
 
+}  // namespace
+
+void give_memory(void* memory, std::size_t size) noexcept { give(memory, size); }
+
 namespace {
 
 // Like blocks: every fiber that opens a group has them.
-void free_extras(fiber_extras* extras) noexcept {
-    if (extras == nullptr) return;
+[[gnu::noinline]] void free_extras(fiber_extras* extras) noexcept {
     extras->~fiber_extras();
     give_memory(extras, sizeof *extras);
 }
 
 void free_block_memory(fiber_block* block) noexcept {
     const std::size_t size = block->allocated;
-    free_extras(block->extras);
+    if (block->extras != nullptr) free_extras(block->extras);
     release_values(block->values);
-    destroy(*block);
-    give_memory(block, size);
+    if (block->stack() != stack_kind::own || !std::is_trivially_destructible_v<own_fiber>)
+        destroy(*block);
+    give(block, size);
 }
 
 }  // namespace
@@ -150,7 +167,44 @@ void refuse_stack_size(const executor& home, const birth& how) {
 }
 }  // namespace
 
+namespace {
+
+// Nothing was told, nothing is special: what most are.
+[[gnu::always_inline]] inline fiber_block* allocate_plain(executor& home, const birth& how) {
+    const std::size_t offset = (sizeof(own_fiber) + how.alignment - 1) & (0 - how.alignment);
+    const auto callable_at = static_cast<std::uint8_t>(offset / fiber_marks::unit);
+    const std::size_t size = offset + how.size;
+    fiber_worker* const worker = fiber_worker::here();
+    void* const memory = worker != nullptr && worker->attachment != nullptr
+                             ? worker->attachment->blocks.take(size)
+                             : take_block(size);
+    fiber_block* const block = construct<own_fiber>(
+        memory, home, how,
+        {callable_at, static_cast<std::uint8_t>(fiber_marks::common_stack | marks_of(how))});
+    block->runnable::kind = static_cast<std::uint8_t>(stack_kind::own);
+    block->allocated = static_cast<std::uint32_t>(size);
+    if (worker != nullptr && worker->current != nullptr && worker->current->values != nullptr)
+        [[unlikely]]
+        block->values = inherited_values();
+    return block;
+}
+
+fiber_block* allocate_as_told(executor& home, const birth& how);
+
+}  // namespace
+
 fiber_block* allocate_fiber(executor& home, const birth& how) {
+    if (&how.options == &nothing_told && !how.has_handle && how.size <= small_callable &&
+        how.alignment <= 2 * fiber_marks::unit && home.stacks() == nullptr &&
+        home.residents_.load(std::memory_order_acquire) != nullptr &&
+        !home.stopping_.load(std::memory_order_acquire)) [[likely]]
+        return allocate_plain(home, how);
+    return allocate_as_told(home, how);
+}
+
+namespace {
+
+[[gnu::noinline]] fiber_block* allocate_as_told(executor& home, const birth& how) {
     const std::size_t alignment = std::max(how.alignment, fiber_marks::unit);
     const std::size_t fixed = size_of(how.options.kind);
     if (alignment > block_step)
@@ -163,8 +217,8 @@ fiber_block* allocate_fiber(executor& home, const birth& how) {
     const std::size_t offset = (fixed + alignment - 1) / alignment * alignment;
     const std::size_t size = offset + how.size;
     if (size > 0xffffffff) throw std::invalid_argument("weft: a fiber's callable of 4 GiB or more");
-    fiber_block* const block = construct(how.options.kind, take_memory(size), home, how);
-    block->callable_at = static_cast<std::uint8_t>(offset / fiber_marks::unit);
+    fiber_block* const block = construct_as_told(
+        take_memory(size), home, how, static_cast<std::uint8_t>(offset / fiber_marks::unit));
     block->allocated = static_cast<std::uint32_t>(size);
     block->values = inherited_values();
     // What may be needed where nothing can fail is made here.
@@ -182,18 +236,24 @@ fiber_block* allocate_fiber(executor& home, const birth& how) {
     return block;
 }
 
+}  // namespace
+
 void* callable_of(fiber_block& block) noexcept { return block.callable(); }
 
 void discard_fiber(fiber_block* block) noexcept { free_block_memory(block); }
 
 void start_fiber(fiber_block& block) noexcept {
     executor& home = *block.home;
+    worker* const here = this_thread_block().runs_for;
+    if (here != nullptr && here->is_loop(home)) {
+        ++here->work;
+        return here->ready.push(&block);
+    }
     home.add_work(1);
     // On a pool the one that was started last runs first, and what it starts before its elders:
     // so a tree of fibers is walked in depth, and few of them are alive at a time.
-    worker* const here = this_thread_block().runs_for;
     if (here != nullptr && here->number != 0 && &here->home == &home)
-        block.is_child ? here->start_child(&block) : here->start(&block);
+        block.is_child() ? here->start_child(&block) : here->start(&block);
     else
         home.post(&block);
 }

@@ -59,11 +59,20 @@ inline constexpr std::uint8_t guest_bit = 0x40;
 /// How it was born, in the two bytes that a runnable leaves free: so it is a base.
 struct fiber_marks {
     static constexpr std::size_t unit = 8;
+    enum : std::uint8_t {
+        stays_put = 1,     // pinned
+        common_stack = 2,  // of the default size, from the worker's own cache
+        of_group = 4,      // a child of a task group
+        trivial = 8,       // its callable needs no destructor
+    };
 
-    std::uint8_t callable_at = 0;  // in units
-    bool pinned : 1 = false;
-    bool plain_stack : 1 = true;  // of the default size, from the worker's own cache
-    bool is_child : 1 = false;    // of a task group
+    [[nodiscard]] bool pinned() const noexcept { return (marks & stays_put) != 0; }
+    [[nodiscard]] bool plain_stack() const noexcept { return (marks & common_stack) != 0; }
+    [[nodiscard]] bool is_child() const noexcept { return (marks & of_group) != 0; }
+    [[nodiscard]] bool is_trivial() const noexcept { return (marks & trivial) != 0; }
+
+    std::uint8_t callable_at;  // in units
+    std::uint8_t marks;
 };
 
 /// Whose fiber it is. A base, so that it stands beside the waiter: a waker asks for both.
@@ -72,7 +81,14 @@ struct fiber_home {
 };
 
 struct fiber_block : runnable, fiber_marks, waiter, fiber_home, activity {
-    fiber_block(executor& where, const birth& how) noexcept;
+    fiber_block(executor& where, const birth& how, fiber_marks marked) noexcept
+        : fiber_marks(marked),
+          waiter(waiter::who::fiber),
+          fiber_home{&where},
+          operate(how.operate),
+          site(how.site),
+          running(this),
+          has_handle(how.has_handle) {}
 
     runnable* run() noexcept override;
 

@@ -136,7 +136,7 @@ void prepare_by_kind(fiber_worker& worker, fiber_block& block) {
 
 // A swapped fiber lives on this worker's stack, a pinned one was promised its thread.
 void bind_if_it_stays(const fiber_worker& worker, fiber_block& block) noexcept {
-    if (block.pinned || block.stack() == stack_kind::swapped) block.bound_to = worker.exec.number;
+    if (block.pinned() || block.stack() == stack_kind::swapped) block.bound_to = worker.exec.number;
 }
 
 }  // namespace
@@ -205,18 +205,21 @@ void destroy_locals(fiber_block& me) noexcept {
 // Everything that can be waited for, done on the fiber itself, before its stack goes.
 void finish(fiber_block& me) noexcept {
     WEFT_ASSERT(me.isolated.held == nullptr, "actor_context: a fiber ended inside of one");
-    me.operate(me.callable(), birth_operation::destroy);
+    if (!me.is_trivial()) me.operate(me.callable(), birth_operation::destroy);
     destroy_locals(me);
     release_values(std::exchange(me.values, nullptr));
-    finish_hooks(me);
+    if (me.extras != nullptr) finish_hooks(me);
     if (me.is_listed) fiber_list::remove(me);
 }
 
+// Whether somebody may want to know of its end.
+[[gnu::always_inline]] inline bool is_known(const fiber_block& me) noexcept {
+    return me.references.load(std::memory_order_acquire) != 1 || me.has_handle ||
+           (me.extras != nullptr && me.extras->error != nullptr);
+}
+
 // From here on join() returns.
-void complete(fiber_block& me) noexcept {
-    if (me.references.load(std::memory_order_acquire) == 1 && !me.has_handle &&
-        (me.extras == nullptr || me.extras->error == nullptr))
-        return;
+[[gnu::noinline]] void complete(fiber_block& me) noexcept {
     waiter* woken = nullptr;
     std::exception_ptr nobodys;
     {
@@ -251,10 +254,14 @@ void live_on(fiber_block& me) {
 // The block is not needed by its fiber any more.
 void bury(fiber_block& ended) noexcept {
     executor& home = *ended.home;
-    if (ended.is_child) ended.operate(ended.callable(), birth_operation::end);
-    complete(ended);
+    if (ended.is_child()) ended.operate(ended.callable(), birth_operation::end);
+    if (is_known(ended)) complete(ended);
     release(&ended);
-    home.add_work(-1);
+    worker* const here = this_thread_block().runs_for;
+    if (here != nullptr && here->is_loop(home))
+        --here->work;
+    else
+        home.add_work(-1);
 }
 
 namespace {
@@ -269,7 +276,7 @@ bool takes_over(const runnable* next, const fiber_block& ended) noexcept {
     const auto unstarted = static_cast<std::uint8_t>(ended.stack());
     if (next == nullptr || next->kind != unstarted) return false;
     const auto& other = *static_cast<const fiber_block*>(next);
-    return other.home == ended.home && other.plain_stack && ended.plain_stack;
+    return other.home == ended.home && other.plain_stack() && ended.plain_stack();
 }
 
 }  // namespace
@@ -290,7 +297,7 @@ fiber_block* successor_of(fiber_block& ended) noexcept {
         return nullptr;
     }
     auto& heir = static_cast<fiber_block&>(*next);
-    heir.set_stack(ended.stack_low, ended.stack_size());
+    heir.inherit_stack(ended);
 #if WEFT_TSAN
     heir.tsan_fiber = ended.tsan_fiber;
 #endif

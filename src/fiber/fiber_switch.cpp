@@ -526,15 +526,15 @@ template <class Block>
 // Left by a jump: not instrumented (see context/annotate.hpp).
 WEFT_NO_SANITIZE void own_entry(void* block) {
     auto* me = static_cast<fiber_block*>(block);
-    do live(*me);
-    while ((me = successor_of(*me)) != nullptr);
+    live(*me);
+    while ((me = successor_of(*me)) != nullptr) live_on(*me);
     depart(static_cast<own_fiber&>(*fiber_worker::here()->current));
 }
 
 WEFT_NO_SANITIZE void ucontext_entry(void* block) {
     auto* me = static_cast<fiber_block*>(block);
-    do live(*me);
-    while ((me = successor_of(*me)) != nullptr);
+    live(*me);
+    while ((me = successor_of(*me)) != nullptr) live_on(*me);
     depart(static_cast<ucontext_fiber&>(*fiber_worker::here()->current));
 }
 

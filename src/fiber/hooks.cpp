@@ -112,7 +112,6 @@ void yield_through_hooks(fiber_block& me) {
 }
 
 void finish_hooks(fiber_block& me) noexcept {
-    if (me.extras == nullptr) return;
     suspend_hook* hook = std::exchange(me.extras->top_hook, nullptr);
     use_hooks_from(me, nullptr);
     while (hook != nullptr) {

@@ -35,7 +35,7 @@ constexpr std::chrono::milliseconds slice{1};
 bool is_child_of(const runnable& r, const void* group) {
     if (r.kind != own_unstarted || r.bound_to != 0) return false;
     auto& block = static_cast<fiber_block&>(const_cast<runnable&>(r));
-    return block.is_child && block.plain_stack && !block.pinned &&
+    return block.is_child() && block.plain_stack() && !block.pinned() &&
            block.operate(block.callable(), birth_operation::whose) == group;
 }
 

@@ -56,8 +56,8 @@ task_values* inherited_values() noexcept {
     return parent->values;
 }
 
-void release_values(task_values* values) noexcept {
-    if (values != nullptr && values->drop()) delete values;
+void drop_values(task_values& values) noexcept {
+    if (values.drop()) delete &values;
 }
 
 const void* find_task_value(const void* key) noexcept {

@@ -42,6 +42,9 @@ private:
 
 /// Of the running fiber, counted for another.
 [[nodiscard]] task_values* inherited_values() noexcept;
-void release_values(task_values* values) noexcept;
+void drop_values(task_values& values) noexcept;
+inline void release_values(task_values* values) noexcept {
+    if (values != nullptr) drop_values(*values);
+}
 
 }  // namespace weft::inline v0::detail

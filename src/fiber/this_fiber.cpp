@@ -142,7 +142,7 @@ void switch_to(executor& there) {
     fiber_block& me = running("switch_to: called outside any fiber");
     executor& here = *me.home;
     if (&here == &there) return;
-    WEFT_ASSERT(!me.pinned, "switch_to: the fiber is pinned");
+    WEFT_ASSERT(!me.pinned(), "switch_to: the fiber is pinned");
     WEFT_ASSERT(
         me.stack() == stack_kind::own || me.stack() == stack_kind::ucontext,
         "switch_to: a swapped fiber, or one on a thread of its own, stays where it started");

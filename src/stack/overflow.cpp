@@ -74,7 +74,7 @@ void report_if_overflow(const siginfo_t& info, void* machine_context) noexcept {
     if (running != nullptr) own = {running->stack_low, running->stack_size()};
     const bool is_on_own = stack_pointer >= own.low && stack_pointer < own.high();
     if (is_just_below(address, own.low) && (!guarded || guarded.low == own.low || is_on_own))
-        describe(detail::text_of(running->role), running->name, own, address, stack_pointer);
+        describe(detail::text_of(running->role()), running->name, own, address, stack_pointer);
     else if (guarded)
         describe("a context", "", guarded, address, stack_pointer);
 }

@@ -23,22 +23,35 @@ struct activity {
     const char* name = "";
     std::byte* stack_low = nullptr;
 
-    [[nodiscard]] std::size_t stack_size() const noexcept { return size_; }
-    void set_stack_size(std::size_t size) noexcept { size_ = (size < most ? size : most) & most; }
+    [[nodiscard]] std::size_t stack_size() const noexcept { return size_and_role_ & most; }
+    void set_stack_size(std::size_t size) noexcept {
+        size_and_role_ = (size_and_role_ & ~most) | (size < most ? size : most);
+    }
     void set_stack(std::byte* low, std::size_t size) noexcept {
         stack_low = low;
         set_stack_size(size);
     }
+    /// The stack of one that does not need it any more.
+    void inherit_stack(const activity& ended) noexcept {
+        stack_low = ended.stack_low;
+        size_and_role_ = (size_and_role_ & ~most) | ended.stack_size();
+    }
+
+    [[nodiscard]] activity_role role() const noexcept {
+        return static_cast<activity_role>(size_and_role_ >> bits_of_size);
+    }
+    void set_role(activity_role role) noexcept {
+        size_and_role_ = stack_size() | static_cast<std::uint64_t>(role) << bits_of_size;
+    }
+    /// Whether it can yield to a resumer.
+    [[nodiscard]] bool is_coroutine() const noexcept { return role() != activity_role::fiber; }
 
 private:
-    static constexpr std::size_t most = 0xffff'ffff'ffff;  // more than there are addresses
-    std::uint64_t size_ : 48 = 0;
-
-public:
-    activity_role role : 8 = activity_role::fiber;
-
-    /// Whether it can yield to a resumer.
-    [[nodiscard]] bool is_coroutine() const noexcept { return role != activity_role::fiber; }
+    // One word, written and read as one: a bit-field would be stored in pieces, and the load of the
+    // whole, a moment later, would wait for them.
+    static constexpr int bits_of_size = 48;  // more than an address has
+    static constexpr std::uint64_t most = (std::uint64_t{1} << bits_of_size) - 1;
+    std::uint64_t size_and_role_ = 0;
 };
 static_assert(sizeof(activity) == 3 * sizeof(void*));
 

@@ -122,7 +122,6 @@ private:
     const bool external_wakes_;
     bool stepping_ = false;
     bool watched_ = false;  // a foreign event loop watches descriptor()
-    std::ptrdiff_t work_ = 0;
     clock_source* clock_;
     std::optional<seeded_random> random_;
     std::function<void(std::exception_ptr, runnable&)> unhandled_;

@@ -131,6 +131,11 @@ struct worker {
         front = r;
     }
 
+    /// Whether it is a loop's, and `executor` is that loop: what it starts and counts needs nobody.
+    [[nodiscard]] bool is_loop(const executor& of) const noexcept {
+        return &home == &of && local && number == 0;
+    }
+
     [[nodiscard]] bool idle() const noexcept { return front == nullptr && ready.empty(); }
 
     static constexpr std::uint32_t slot_limit = 64;
@@ -161,6 +166,7 @@ struct worker {
     std::uint16_t number = 0;       // in its pool, from 1
     pool_worker* shared = nullptr;  // itself, if others may take from it
     timer_queue* timers = nullptr;
+    std::ptrdiff_t work = 0;  // of a loop: outstanding, as far as its own thread counted it
     worker* outer = nullptr;  // the one whose fiber runs this one's loop
     std::unique_ptr<worker_attachment> attachment;
     std::unique_ptr<driver> reactor;  // of the io part

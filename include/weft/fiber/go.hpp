@@ -31,7 +31,7 @@ void go(executor& home, const fiber_options& options, F&& function,
 
 template <fiber_function F>
 void go(executor& home, F&& function, std::source_location site = std::source_location::current()) {
-    go(home, fiber_options{}, std::forward<F>(function), site);
+    go(home, detail::nothing_told, std::forward<F>(function), site);
 }
 
 /// On the executor of the running fiber. Aborts: outside any.
@@ -43,7 +43,7 @@ void go(const fiber_options& options, F&& function,
 
 template <fiber_function F>
 void go(F&& function, std::source_location site = std::source_location::current()) {
-    go(detail::current_executor("go"), fiber_options{}, std::forward<F>(function), site);
+    go(detail::current_executor("go"), detail::nothing_told, std::forward<F>(function), site);
 }
 
 }  // namespace weft::inline v0

@@ -58,7 +58,7 @@ public:
         requires std::is_convertible_v < std::invoke_result_t < std::decay_t<F>
     & >, T > || std::is_void_v<T> void add(
                     F&& function, std::source_location site = std::source_location::current()) {
-        add(family_.options().fiber, std::forward<F>(function), site);
+        add(family_.fiber_options_of_children(), std::forward<F>(function), site);
     }
     /// The same, for a fiber of its own kind or name.
     template <fiber_function F>

@@ -30,6 +30,14 @@ enum class birth_operation : unsigned char {
 };
 using birth_function = const void* (*)(void* callable, birth_operation what);
 
+/// The options of those who give none: known by its address.
+inline constexpr fiber_options nothing_told{};
+/// Whether it might as well be that.
+[[nodiscard]] constexpr bool tells_nothing(const fiber_options& options) noexcept {
+    return options.name.empty() && options.kind == stack_kind::own && options.stack_size == 0 &&
+           options.stacks == nullptr && !options.pinned && !options.worker.has_value();
+}
+
 /// What the library needs to know of a callable.
 struct birth {
     const fiber_options& options;
@@ -38,6 +46,7 @@ struct birth {
     birth_function operate;
     bool has_handle;
     bool is_child;
+    bool is_trivial;  // nothing is to be done at its end
     std::source_location site;
 };
 
@@ -54,6 +63,10 @@ const void* operate_callable(void* callable, birth_operation what) {
 /// A group's, which does all of it by itself.
 template <class F>
 concept child_callable = std::convertible_to<decltype(&F::operate_child), birth_function>;
+
+template <class F>
+inline constexpr bool is_trivial_callable =
+    std::is_trivially_destructible_v<F> && !child_callable<F>;
 
 template <class F>
 [[nodiscard]] constexpr birth_function operation_of() noexcept {
@@ -89,6 +102,7 @@ template <class F>
                                                      .operate = operation_of<callable>(),
                                                      .has_handle = has_handle,
                                                      .is_child = child_callable<callable>,
+                                                     .is_trivial = is_trivial_callable<callable>,
                                                      .site = site});
     try {
         ::new (callable_of(*block)) callable(std::forward<F>(function));

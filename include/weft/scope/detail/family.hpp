@@ -80,7 +80,9 @@ public:
     ~family();
 
     [[nodiscard]] executor& home() const noexcept { return *home_; }
-    [[nodiscard]] const task_group_options& options() const noexcept { return options_; }
+    [[nodiscard]] const fiber_options& fiber_options_of_children() const noexcept {
+        return tells_nothing_ ? nothing_told : options_.fiber;
+    }
 
     // For add().
     /// Waits until one more may run.
@@ -123,6 +125,7 @@ private:
 
     const task_group_options options_;
     executor* const home_;
+    const bool tells_nothing_ = tells_nothing(options_.fiber);
     std::optional<cancel_scope> body_;  // what the parent does meanwhile; none in a plain thread
     std::optional<counting_semaphore<>> places_;  // of a bounded one
 
