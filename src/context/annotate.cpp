@@ -6,7 +6,17 @@
 #include <new>
 #include <utility>
 
+#if __has_include(<valgrind/memcheck.h>)
+#include <valgrind/memcheck.h>
+#else
+#define VALGRIND_MAKE_MEM_UNDEFINED(address, size) void()
+#endif
+
 namespace weft::inline v0::detail {
+
+void make_plain_memory([[maybe_unused]] std::span<std::byte> memory) noexcept {
+    static_cast<void>(VALGRIND_MAKE_MEM_UNDEFINED(memory.data(), memory.size()));
+}
 
 #if WEFT_ASAN
 
@@ -25,11 +35,11 @@ switch_record::switch_record(std::span<std::byte> stack, void* pooled_tsan_fiber
     if (tsan_fiber != nullptr) return;
     tsan_fiber = __tsan_create_fiber(0);
     if (tsan_fiber == nullptr) throw std::bad_alloc();
-    owns_tsan_fiber = true;
+    own_tsan_fiber = tsan_fiber;
 }
 
 switch_record::~switch_record() {
-    if (owns_tsan_fiber) __tsan_destroy_fiber(tsan_fiber);
+    if (own_tsan_fiber != nullptr) __tsan_destroy_fiber(own_tsan_fiber);
 }
 
 #endif
@@ -42,7 +52,7 @@ switch_record& switch_record::operator=(switch_record&& other) noexcept {
     std::swap(stack_low, other.stack_low);
     std::swap(stack_size, other.stack_size);
     std::swap(tsan_fiber, other.tsan_fiber);
-    std::swap(owns_tsan_fiber, other.owns_tsan_fiber);
+    std::swap(own_tsan_fiber, other.own_tsan_fiber);
     return *this;
 }
 

@@ -26,6 +26,10 @@
 
 namespace weft::inline v0::detail {
 
+/// For valgrind: what lies below a stack pointer that it has seen is gone for it, also when
+/// somebody else begins to use that memory.
+void make_plain_memory(std::span<std::byte> memory) noexcept;
+
 #if WEFT_ASAN
 
 [[gnu::always_inline]] inline void leaving(switch_record& from, switch_record& to,

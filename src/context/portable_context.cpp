@@ -51,11 +51,14 @@ WEFT_NO_SANITIZE void start(unsigned low, unsigned high) {
     detail::fail("context: its entry returned");  // ucontext would end the process, with status 0
 }
 
-// Somewhere below the frame of the function that calls it.
+// ASan puts a swapcontext of its own before the real one; more than its frame.
+constexpr std::ptrdiff_t between_swaps = WEFT_ASAN ? 512 : 0;
+
+// Somewhere below the frame of the function that calls it, and of what that calls to swap.
 [[gnu::noinline]] std::byte* below_the_caller() noexcept {
     void* here = __builtin_frame_address(0);
     asm volatile("" : "+r"(here));
-    return static_cast<std::byte*>(here);
+    return static_cast<std::byte*>(here) - between_swaps;
 }
 
 // swapcontext loads the stack pointer of the other side some instructions before it pushes the
@@ -96,8 +99,9 @@ portable_context portable_context::make(std::span<std::byte> stack, context_entr
     made.record_ = detail::switch_record(stack, options.tsan_fiber);
 #endif
     const auto high = reinterpret_cast<std::uintptr_t>(stack.data() + stack.size());
-    auto* frame =
-        ::new (reinterpret_cast<void*>((high - sizeof(first_frame)) / 64 * 64)) first_frame;
+    auto* const place = reinterpret_cast<std::byte*>((high - sizeof(first_frame)) / 64 * 64);
+    detail::make_plain_memory({place - first_words, place + sizeof(first_frame)});
+    auto* frame = ::new (place) first_frame;
     frame->entry = entry;
     frame->argument = argument;
     if (::getcontext(&frame->place.context) != 0)

@@ -35,25 +35,15 @@
 
 #include "base/report.hpp"
 #include "base/thread_block.hpp"
+#include "context/annotate.hpp"
 #include "context/switch.hpp"
 #include "stack/annotate.hpp"
-
-#if __has_include(<valgrind/memcheck.h>)
-#include <valgrind/memcheck.h>
-#else
-#define VALGRIND_MAKE_MEM_UNDEFINED(address, size) void()
-#endif
 
 namespace weft::inline v0 {
 
 namespace {
 
 constexpr std::size_t least_stack = 4096;  // below the record; what a portable_context needs
-
-// valgrind takes what lies below a stack pointer that it has seen for gone.
-void make_plain_memory([[maybe_unused]] std::span<std::byte> memory) noexcept {
-    static_cast<void>(VALGRIND_MAKE_MEM_UNDEFINED(memory.data(), memory.size()));
-}
 
 [[noreturn, gnu::cold]] void terminate_saying(const char* line) noexcept {
     detail::report().text("weft: ").text(line).text("\n").write();

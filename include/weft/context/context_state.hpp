@@ -73,8 +73,8 @@ struct switch_record {
 #if WEFT_ASAN || WEFT_TSAN
     const void* stack_low = nullptr;
     std::size_t stack_size = 0;
-    void* tsan_fiber = nullptr;
-    bool owns_tsan_fiber = false;
+    void* tsan_fiber = nullptr;  // of whoever left last: perhaps one that runs inside this one
+    void* own_tsan_fiber = nullptr;
 
     switch_record() noexcept = default;
     switch_record(std::span<std::byte> stack, void* pooled_tsan_fiber);
