@@ -17,8 +17,9 @@ namespace weft::inline v0 {
 
 namespace detail {
 
-coroutine_base::coroutine_base(std::string_view given_name, switching_function yield) noexcept
-    : yield_function(yield) {
+coroutine_base::coroutine_base(std::string_view given_name, switching_function yield,
+                               address_function kept) noexcept
+    : yield_function(yield), kept_by_resumer(kept) {
     const std::size_t length = std::min(given_name.size(), sizeof kept_name - 1);
     std::ranges::copy(given_name.substr(0, length), kept_name);
     kept_name[length] = '\0';
@@ -37,7 +38,8 @@ coroutine_base::coroutine_base(std::string_view given_name, switching_function y
 
 template <coroutine_backend Backend>
 basic_coroutine_block<Backend>::basic_coroutine_block(const coroutine_options& options)
-    : coroutine_base(options.name, &switch_out), backend_(options, &entry, this) {
+    : coroutine_base(options.name, &switch_out, &kept_by_resumer_of),
+      backend_(options, &entry, this) {
     measured = options.measure_stack;
     const stack on = backend_.where();
     set_stack(on.low, on.size);
@@ -73,17 +75,17 @@ void basic_coroutine_block<Backend>::switch_in(void* base, void*) {
     detail::thread_block& thread = detail::this_thread_block();
     if (!thread.overflow_ready) [[unlikely]]
         detail::prepare_thread_for_overflow();
-    detail::activity* const outer = thread.running;
+    self.outer = thread.running;
     thread.running = &self;
     self.now.store(state::running, std::memory_order_relaxed);
     try {
         self.backend_.enter();
     } catch (...) {  // it was not entered (no memory to make room on a shared stack)
-        detail::this_thread_block().running = outer;
+        detail::this_thread_block().running = self.outer;
         self.now.store(self.started ? state::suspended : state::fresh, std::memory_order_relaxed);
         throw;
     }
-    detail::this_thread_block().running = outer;
+    detail::this_thread_block().running = self.outer;
     if (self.done()) [[unlikely]]
         self.end();
     else
@@ -143,6 +145,12 @@ template <coroutine_backend Backend>
 std::size_t basic_coroutine_block<Backend>::stack_high_water() const noexcept {
     if (!measured || !started) return 0;
     return done() ? high_water : high_water_mark({stack_low, stack_size()});
+}
+
+template <coroutine_backend Backend>
+const std::byte* basic_coroutine_block<Backend>::kept_by_resumer_of(
+    const detail::coroutine_base& base) noexcept {
+    return static_cast<const basic_coroutine_block&>(base).backend_.kept_by_resumer();
 }
 
 template class basic_coroutine_block<own_backend>;

@@ -20,8 +20,10 @@
 #include <utility>
 
 #include <weft/base/assert.hpp>
+#include <weft/coroutine/coroutine_block.hpp>
 #include <weft/coroutine/shared_stack.hpp>
 
+#include "base/thread_block.hpp"
 #include "coroutine/parked_bytes.hpp"
 #include "coroutine/swapped_backend.hpp"
 
@@ -62,6 +64,10 @@ swapped_backend::~swapped_backend() {
 }
 
 stack swapped_backend::where() const noexcept { return shared_.where(); }
+
+const std::byte* swapped_backend::kept_by_resumer() const noexcept {
+    return shared_.resumer_.lowest_kept();
+}
 
 // The asking one is parked with its wish; whoever entered it from outside enters us for it.
 void swapped_backend::enter_from_inside() {
@@ -116,9 +122,7 @@ void swapped_backend::make_room() {
 void swapped_backend::settle() noexcept {
     shared_.in_use_ = false;
     if (shared_.occupant_ == nullptr) return;  // it finished
-    WEFT_ASSERT(shared_.holds(body_.lowest_kept()),
-                "swapped: it waits inside a coroutine or generator, on another stack than its own");
-    used_ = static_cast<std::size_t>(shared_.stack_.high() - body_.lowest_kept() + 7) / 8 * 8;
+    used_ = static_cast<std::size_t>(shared_.stack_.high() - lowest_kept() + 7) / 8 * 8;
     ++shared_.counters_.parks;
     hidden_ = detail::hide_bytes(parked_bytes());
 }
@@ -170,6 +174,29 @@ void swapped_backend::release_buffer() noexcept {
     shared_.counters_.buffer_bytes -= buffer_size_;
     buffer_ = nullptr;
     buffer_size_ = 0;
+}
+
+// A fiber may wait inside a coroutine, on that one's stack, which stays where it is. What the fiber
+// uses of the shared stack then ends where it resumed the outermost of those that it is inside of:
+//
+//      shared stack            stack of C            stack of D
+//      F: C.resume()  -------> D.resume()  --------> waits: body_ is saved here
+//      ^ C's resumer           ^ D's resumer         ^ runs on the thread
+//
+// The thread still says what ran when the one that left did.
+const std::byte* swapped_backend::lowest_kept() const noexcept {
+    const std::byte* lowest = body_.lowest_kept();
+    const detail::activity* inside = detail::this_thread_block().running;
+    while (!shared_.holds(lowest)) [[unlikely]] {
+            WEFT_ASSERT(
+                inside != nullptr && inside->is_coroutine(),
+                "swapped: it waits on another stack than its own, and not inside a coroutine "
+                "that it resumed");
+            const auto& coroutine = static_cast<const detail::coroutine_base&>(*inside);
+            lowest = coroutine.kept_by_resumer(coroutine);
+            inside = coroutine.outer;
+        }
+    return lowest;
 }
 
 std::span<std::byte> swapped_backend::parked_bytes() const noexcept {

@@ -296,7 +296,7 @@ WEFT_TEST("thread: two hundred threads take turns") {
 // Two lines that travel at a hand-over, and not one, are half of its speed.
 WEFT_TEST("thread: what a resumer writes is not on the cache line that the body reads") {
     struct block : weft::detail::coroutine_base {
-        block() : coroutine_base("", nullptr) {}
+        block() : coroutine_base("", nullptr, nullptr) {}
         char back_end = 0;  // where a block has it
     } const made;
     const auto address = [](const auto& member) {

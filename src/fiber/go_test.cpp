@@ -13,7 +13,6 @@
 #include <thread>
 #include <vector>
 
-#include <weft/coroutine/generator.hpp>
 #include <weft/exec/pool.hpp>
 #include <weft/exec/post.hpp>
 #include <weft/fiber/run.hpp>
@@ -428,20 +427,4 @@ WEFT_TEST("go: fibers of a loop and of a pool are on stacks of the source that i
     CHECK(inside == 1);
     CHECK(source.taken == 0);
     CHECK(source.given >= 3);
-}
-
-WEFT_TEST("go: a swapped fiber that waits inside a generator aborts by name") {
-    const auto wait_inside = [] {
-        loop s;
-        go(s, {.kind = stack_kind::swapped}, [] {
-            generator<int> numbers([](auto& yield_value) {
-                weft::yield();
-                yield_value(1);
-            });
-            for (const int number : numbers) static_cast<void>(number);
-        });
-        go(s, [] {});
-        s.run();
-    };
-    EXPECT_DEATH(wait_inside(), "swapped: it waits inside a coroutine or generator");
 }

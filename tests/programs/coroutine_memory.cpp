@@ -10,6 +10,9 @@
 #include <weft/coroutine/generator.hpp>
 #include <weft/coroutine/shared_stack.hpp>
 #include <weft/coroutine/thread_cache.hpp>
+#include <weft/exec/loop.hpp>
+#include <weft/fiber/go.hpp>
+#include <weft/fiber/this_fiber.hpp>
 
 #include <array>
 #include <cstddef>
@@ -100,12 +103,44 @@ bool generate() {
     return sum == 4950;
 }
 
+// Swapped fibers that wait in coroutines of that kind.
 template <class Coroutine>
-int run(const weft::coroutine_options& options) {
-    const bool right =
-        take_turns<Coroutine>(options) && throw_and_unwind<Coroutine>(options) && generate();
+bool wait_inside() {
+    std::array<int, 4> sums{};
+    std::array<weft::shared_stack, 4> shared;
+    weft::loop s;
+    for (std::size_t i = 0; i < sums.size(); ++i)
+        weft::go(s, {.kind = weft::stack_kind::swapped}, [&sum = sums[i], &mine = shared[i]] {
+            std::array<int, 40> local{};
+            std::iota(local.begin(), local.end(), 1);
+            Coroutine c({.shared = &mine}, [&local] {
+                std::array<int, 30> inside{};
+                for (std::size_t n = 0; n < inside.size(); ++n) {
+                    weft::yield();
+                    inside[n] = local[n];
+                    if (n % 3 == 0) yield();
+                }
+                local[0] += std::accumulate(inside.begin(), inside.end(), 0);
+            });
+            while (!c.done()) {
+                c.resume();
+                weft::yield();
+            }
+            sum = std::accumulate(local.begin(), local.end(), 0);
+        });
+    s.run();
+    return sums == std::array{1285, 1285, 1285, 1285};
+}
+
+int say(bool right) {
     std::puts(right ? "right" : "wrong");
     return right ? 0 : 1;
+}
+
+template <class Coroutine>
+int run(const weft::coroutine_options& options) {
+    return say(take_turns<Coroutine>(options) && throw_and_unwind<Coroutine>(options) &&
+               generate());
 }
 
 }  // namespace
@@ -119,7 +154,10 @@ int main(int argc, char** argv) {
     }
     if (backend == "swapped") {
         weft::shared_stack shared;
-        return run<weft::swapped_coroutine>({.shared = &shared});
+        const bool waited = wait_inside<weft::coroutine>() &&
+                            wait_inside<weft::ucontext_coroutine>() &&
+                            wait_inside<weft::swapped_coroutine>();
+        return waited ? run<weft::swapped_coroutine>({.shared = &shared}) : say(false);
     }
     return run<weft::coroutine>({});
 }

@@ -22,6 +22,7 @@ namespace weft::inline v0 {
 ///   leave()   from the body: goes back to the resumer; returns at the next enter()
 ///   finish()  from the body: goes back for good
 ///   reclaim() from the resumer, after the body finished or if it never started: frees what it used
+///   kept_by_resumer() while the body runs: how far down the stack of its resumer is in use
 template <class Backend>
 concept coroutine_backend =
     std::constructible_from<Backend, const coroutine_options&, context_entry, void*> &&
@@ -33,6 +34,8 @@ concept coroutine_backend =
     noexcept;
     { backend.where() }
     noexcept->std::same_as<stack>;
+    { backend.kept_by_resumer() }
+    noexcept->std::same_as<const std::byte*>;
 };
 
 namespace detail {
@@ -53,6 +56,9 @@ public:
     [[noreturn]] WEFT_NO_SANITIZE void finish();
     void reclaim() noexcept;
     [[nodiscard]] stack where() const noexcept { return stack_; }
+    [[nodiscard]] const std::byte* kept_by_resumer() const noexcept {
+        return resumer_.lowest_kept();
+    }
 
 private:
     Context body_;
@@ -100,6 +106,8 @@ public:
     void reclaim() noexcept;
     /// The stack that it runs on, as far as that is known.
     [[nodiscard]] stack where() const noexcept;
+    /// Nobody knows: the resumer is a thread that sleeps.
+    [[nodiscard]] const std::byte* kept_by_resumer() const noexcept { return nullptr; }
 
 private:
     detail::coroutine_thread* thread_;
@@ -126,6 +134,8 @@ public:
     void reclaim() noexcept;
     /// The stack that it runs on.
     [[nodiscard]] stack where() const noexcept;
+    /// The lowest address that the resumer needs of its own stack, while the body runs.
+    [[nodiscard]] const std::byte* kept_by_resumer() const noexcept;
 
     /// Bytes of buffer that it holds now.
     [[nodiscard]] std::size_t buffer_size() const noexcept { return buffer_size_; }
@@ -143,6 +153,7 @@ private:
     void copy_in() noexcept;
     void reserve_buffer(std::size_t size);
     void release_buffer() noexcept;
+    [[nodiscard]] const std::byte* lowest_kept() const noexcept;
     [[nodiscard]] std::span<std::byte> parked_bytes() const noexcept;
     void show_locals() noexcept;
 

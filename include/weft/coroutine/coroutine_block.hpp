@@ -38,24 +38,31 @@ namespace detail {
 
 // The part that does not depend on the back end: what yield() finds through the thread.
 struct coroutine_base : activity {
-    coroutine_base(std::string_view given_name, switching_function yield) noexcept;
+    using address_function = const std::byte* (*)(const coroutine_base& self) noexcept;
+
+    coroutine_base(std::string_view given_name, switching_function yield,
+                   address_function kept) noexcept;
     coroutine_base(const coroutine_base&) = delete;
     coroutine_base& operator=(const coroutine_base&) = delete;
 
     enum class state : unsigned char { fresh, suspended, running, done };
 
     // The body reads what it is (the activity above) and what stands below at every yield; the
-    // resumer writes `now` before and after every resume. If they shared a cache line, each
-    // hand-over between two threads would move two lines and not one.
+    // resumer writes `now` and `outer` at every resume. If they shared a cache line, each hand-over
+    // between two threads would move two lines and not one.
     char kept_name[32];
     alignas(8) std::byte before[16];
     std::size_t high_water = 0;  // taken when the body ends, for then the stack goes
+    activity* outer = nullptr;   // what ran where it was resumed last
     // Relaxed: only so that a misuse from another thread is told and not undefined.
     std::atomic<state> now = state::fresh;
     bool started = false;
     bool measured = false;
     alignas(8) std::byte apart[56];
     switching_function yield_function;  // called with this base
+    // The lowest address that its resumer needs of the stack on which it waits; nullptr if that is
+    // not known. From: the thread on which this one runs.
+    address_function kept_by_resumer;
     bool unwinding = false;
 
 protected:
@@ -106,6 +113,7 @@ private:
     WEFT_NO_SANITIZE static void entry(void* block);  // left by a jump: see its definition
     static void switch_in(void* base, void*);
     static void switch_out(void* base, void*);
+    static const std::byte* kept_by_resumer_of(const detail::coroutine_base& base) noexcept;
     [[nodiscard]] detail::coroutine_base* base() noexcept { return this; }
     void live() noexcept;
     void run_and_keep_exception() noexcept;
