@@ -76,6 +76,159 @@ MATRIX_TEST("shared_mutex: neither readers nor writers starve") {
     CHECK(log == "ArsB");  // all readers who waited, then the next writer
 }
 
+MATRIX_TEST("shared_mutex: a newcomer may take a free lock ahead of those who are woken") {
+    shared_mutex m;
+    std::string log;
+    m.lock();
+    for (const char name : {'a', 'b'})
+        spawn([&, name] {
+            const std::shared_lock lock(m);
+            log += name;
+        });
+    run_until_blocked();
+    m.unlock();
+    REQUIRE(m.try_lock());
+    run_until_blocked();
+    CHECK(log.empty());
+    m.unlock();
+    spawn([&] {
+        const std::unique_lock lock(m);
+        log += 'w';
+    });
+    run();
+    CHECK(log.size() == 3);  // among readers there is no order
+    CHECK(log.back() == 'w');
+}
+
+MATRIX_TEST("shared_mutex: a writer that readers beat for a millisecond is handed the lock") {
+    shared_mutex m;
+    std::string log;
+    m.lock_shared();
+    for (const char name : {'a', 'b'})
+        spawn([&, name] {
+            const std::unique_lock lock(m);
+            log += name;
+            yield();
+        });
+    run_until_blocked();
+    for (int i = 0; i < 3; ++i) {  // beaten, but not for long
+        CHECK(!m.try_lock_shared());
+        m.unlock_shared();
+        REQUIRE(m.try_lock_shared());
+        run_until_blocked();
+    }
+    advance(1ms + 1ns);
+    m.unlock_shared();
+    REQUIRE(m.try_lock_shared());
+    run_until_blocked();  // it notes that it starves
+    m.unlock_shared();
+    CHECK(!m.try_lock_shared());  // the lock is its already
+    CHECK(!m.try_lock());
+    run();
+    CHECK(log == "ab");
+    CHECK(m.try_lock());
+    m.unlock();
+}
+
+MATRIX_TEST("shared_mutex: readers that writers beat for a millisecond are handed the lock") {
+    shared_mutex m;
+    std::string log;
+    m.lock();
+    for (const char name : {'a', 'b', 'c'})
+        spawn([&, name] {
+            const std::shared_lock lock(m);
+            log += name;
+            yield();
+            log += name;
+        });
+    run_until_blocked();
+    advance(1ms + 1ns);
+    m.unlock();
+    REQUIRE(m.try_lock());
+    run_until_blocked();  // they note that they starve
+    spawn([&] {
+        const std::unique_lock lock(m);
+        log += 'w';
+    });
+    run_until_blocked();
+    m.unlock();
+    CHECK(!m.try_lock());  // it is theirs already
+    run();
+    CHECK(log.size() == 7);
+    CHECK(log.back() == 'w');
+    CHECK(m.try_lock());
+    m.unlock();
+}
+
+MATRIX_TEST("shared_mutex: if both sides starve they take turns") {
+    shared_mutex m;
+    std::string log;
+    m.lock();
+    spawn([&] {
+        const std::unique_lock lock(m);
+        log += 'w';
+    });
+    run_until_blocked();
+    advance(1ms + 1ns);
+    m.unlock();  // wakes the writer
+    REQUIRE(m.try_lock());
+    spawn([&] {
+        const std::shared_lock lock(m);
+        log += 'r';
+        yield();
+    });
+    run_until_blocked();  // the writer starves
+    m.unlock();
+    CHECK(!m.try_lock());
+    run();
+    CHECK(log == "wr");
+}
+
+MATRIX_TEST("shared_timed_mutex: one that starved and gave up leaves the lock to be had") {
+    shared_timed_mutex m;
+    std::string log;
+    m.lock_shared();
+    spawn([&] { log += m.try_lock_for(5ms) ? '?' : 'w'; });
+    run_until_blocked();
+    advance(2ms);
+    m.unlock_shared();
+    REQUIRE(m.try_lock_shared());
+    run_until_blocked();
+    spawn([&] {
+        const std::shared_lock lock(m);
+        log += 'r';
+    });
+    run_until_blocked();
+    CHECK(log.empty());
+    advance(5ms);
+    CHECK(log == "wr");
+    m.unlock_shared();
+    CHECK(m.try_lock());
+    m.unlock();
+    run();
+}
+
+MATRIX_TEST("shared_timed_mutex: one that was woken and is cancelled leaves others to be woken") {
+    shared_timed_mutex m;
+    std::string log;
+    m.lock();
+    fiber first(s, options(), [&] { log += m.try_lock_for(1h) ? '?' : 'c'; });
+    spawn([&] {
+        const std::unique_lock lock(m);
+        log += 'b';
+    });
+    run_until_blocked();
+    m.unlock();  // wakes the first
+    REQUIRE(m.try_lock());
+    first.request_stop();
+    run_until_blocked();
+    CHECK(log == "c");
+    m.unlock();
+    run();
+    CHECK(log == "cb");
+    first.detach();
+}
+
 MATRIX_TEST("shared_timed_mutex: deadlines and cancellation, by false") {
     shared_timed_mutex m;
     std::string log;
@@ -152,6 +305,78 @@ CROWD_TEST("shared_mutex: stress, a writer is alone, with deadlines that are abo
     CHECK(had > 0);
     CHECK(m.try_lock());
     m.unlock();
+}
+
+// Bounded by what the starved side gets done: whoever streams goes on until it has.
+CROWD_TEST("shared_mutex: stress, a stream of readers that overlap does not starve a writer") {
+    const long count = rounds(10'000);
+    shared_mutex m;
+    std::atomic<bool> streams = false;
+    std::atomic<bool> done = false;
+    long written = 0;
+    crowd(6, [&](int i) {
+        if (i == 0) {
+            while (!streams) weft_test::yield_or_pass();
+            for (long j = 0; j < count; ++j) {
+                const std::unique_lock lock(m);
+                ++written;
+            }
+            done = true;
+            return;
+        }
+        while (!done) {
+            const std::shared_lock lock(m);
+            streams = true;
+            weft_test::yield_or_pass();
+        }
+    });
+    CHECK(written == count);
+}
+
+CROWD_TEST("shared_mutex: stress, a stream of writers does not starve a reader") {
+    const long count = rounds(10'000);
+    shared_mutex m;
+    std::atomic<bool> streams = false;
+    std::atomic<bool> done = false;
+    long written = 0;
+    crowd(6, [&](int i) {
+        if (i == 0) {
+            while (!streams) weft_test::yield_or_pass();
+            for (long j = 0; j < count; ++j) const std::shared_lock lock(m);
+            done = true;
+            return;
+        }
+        while (!done) {
+            const std::unique_lock lock(m);
+            streams = true;
+            ++written;
+            weft_test::yield_or_pass();
+        }
+    });
+    CHECK(written > 0);
+}
+
+CROWD_TEST("shared_mutex: stress, short sections, and everybody comes to an end") {
+    const with_test_points points;
+    const long count = rounds(1'000'000);
+    shared_mutex m;
+    long value = 0;
+    std::atomic<long> writes = 0;
+    crowd(9, [&](int i) {
+        long seen = 0;
+        for (long j = 0; j < count; ++j) {
+            if ((i + j) % 5 == 0) {
+                const std::unique_lock lock(m);
+                ++value;
+                ++writes;
+            } else {
+                const std::shared_lock lock(m);
+                if (value < seen) ADD_FAILURE() << "what was written is not seen";
+                seen = value;
+            }
+        }
+    });
+    CHECK(value == writes);
 }
 
 CROWD_TEST("shared_mutex: stress, the last one to hold it destroys it") {
