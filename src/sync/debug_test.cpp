@@ -4,6 +4,7 @@
 #include <weft/sync/debug.hpp>
 
 #include <mutex>
+#include <shared_mutex>
 #include <string>
 
 #include <weft/fiber/cancel.hpp>
@@ -11,6 +12,7 @@
 #include <weft/sync/fair_mutex.hpp>
 #include <weft/sync/mutex.hpp>
 #include <weft/sync/semaphore.hpp>
+#include <weft/sync/shared_mutex.hpp>
 
 #include "crowd.hpp"
 
@@ -76,6 +78,52 @@ MATRIX_TEST("debug: two mutexes locked in opposite orders are reported as a dead
                  "deadlock: these wait for each other\n"
                  ".*fiber second waits for mutex .*\n"
                  ".*fiber first waits for fair_mutex ");
+}
+
+MATRIX_TEST("debug: a circle through one that reads under a shared_mutex is reported") {
+    const auto misuse = [this] {
+        shared_mutex a;
+        mutex b;
+        spawn({.name = "reader"}, [&] {
+            const std::shared_lock one(a);
+            yield();
+            const std::lock_guard two(b);
+        });
+        spawn({.name = "writer"}, [&] {
+            const std::lock_guard one(b);
+            yield();
+            const std::lock_guard two(a);
+        });
+        s.run();
+    };
+    EXPECT_DEATH(misuse(),
+                 "deadlock: these wait for each other\n"
+                 ".*fiber writer waits to write under shared_mutex .*\n"
+                 ".*fiber reader waits for mutex ");
+}
+
+MATRIX_TEST("debug: one that has read under a shared_mutex is not waited for any more") {
+    shared_mutex a;
+    mutex b;
+    std::string log;
+    b.lock();
+    spawn({.name = "reader"}, [&] {
+        a.lock_shared();
+        a.unlock_shared();
+        const std::lock_guard two(b);
+        log += 'r';
+    });
+    run_until_blocked();
+    a.lock_shared();  // by this thread
+    spawn({.name = "writer"}, [&] {
+        const std::lock_guard one(a);
+        log += 'w';
+    });
+    run_until_blocked();
+    a.unlock_shared();
+    b.unlock();
+    run();
+    CHECK(log.size() == 2);
 }
 
 MATRIX_TEST("debug: a fiber joined by the holder of a lock that it wants is reported") {

@@ -77,6 +77,7 @@ void shared_mutex_core::lock_slowly() {
         static_cast<void>(acquire(writes, no_deadline));
     }
     owner_.take();
+    reader_.forget();
 }
 
 bool shared_mutex_core::try_lock_until(time_point deadline) {
@@ -84,6 +85,7 @@ bool shared_mutex_core::try_lock_until(time_point deadline) {
     if (!look_again(&shared_mutex_core::take) && !acquire(writes_for_a_time, deadline))
         return false;
     owner_.take();
+    reader_.forget();
     return true;
 }
 
@@ -144,15 +146,17 @@ void shared_mutex_core::unlock_slowly() noexcept {
 void shared_mutex_core::lock_shared_slowly() {
     owner_.refuse_again(reads_own);
     if (!look_again(&shared_mutex_core::take_shared)) {
-        const waits_for edge("waits to read under shared_mutex", this, &holder_of, false);
+        const waits_for edge("waits to read under shared_mutex", this, &writer_of, false);
         static_cast<void>(acquire_shared(reads, no_deadline));
     }
+    reader_.add();
 }
 
 bool shared_mutex_core::try_lock_shared_until(time_point deadline) {
     owner_.refuse_again(reads_own);
     if (!look_again(&shared_mutex_core::take_shared) && !acquire_shared(reads_for_a_time, deadline))
         return false;
+    reader_.add();
     return true;
 }
 

@@ -39,6 +39,7 @@ public:
     [[nodiscard]] bool try_lock() noexcept {
         if (!take()) return false;
         owner_.take();
+        reader_.forget();
         return true;
     }
     void lock() {
@@ -53,13 +54,18 @@ public:
             unlock_slowly();
     }
 
-    [[nodiscard]] bool try_lock_shared() noexcept { return take_shared(); }
+    [[nodiscard]] bool try_lock_shared() noexcept {
+        if (!take_shared()) return false;
+        reader_.add();
+        return true;
+    }
     void lock_shared() {
         if (!try_lock_shared()) [[unlikely]]
             lock_shared_slowly();
     }
     [[nodiscard]] bool try_lock_shared_until(time_point deadline);
     void unlock_shared() noexcept {
+        reader_.remove();
         std::uint64_t seen = reader * wait_word::unit;  // a guess: to look first would be slow
         do {
             // release: readers change one word in turn, so the writer after them sees all they did
@@ -77,8 +83,13 @@ private:
     static constexpr std::uint64_t starving = writer_starves | reader_starves;
     static constexpr std::uint64_t reader = 8;
 
-    /// For waits_for.
+    /// For waits_for: whom a writer waits for, and whom a reader does.
     [[nodiscard]] static const void* holder_of(const void* lock) noexcept {
+        const auto& core = *static_cast<const shared_mutex_core*>(lock);
+        const void* const writer = core.owner_.get();
+        return writer != nullptr ? writer : core.reader_.get();
+    }
+    [[nodiscard]] static const void* writer_of(const void* lock) noexcept {
         return static_cast<const shared_mutex_core*>(lock)->owner_.get();
     }
 
@@ -136,6 +147,7 @@ private:
     std::uint32_t admitted_ = 0;  // readers to whom it was handed over, the same
     bool handed_ = false;         // it was handed over to a writer, the same
     [[no_unique_address]] lock_owner owner_;
+    [[no_unique_address]] lock_reader reader_;
 };
 
 }  // namespace detail
