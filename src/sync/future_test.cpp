@@ -173,6 +173,60 @@ WEFT_TEST("future: a value whose construction throws can be set again") {
     CHECK(f.get().value == 3);
 }
 
+namespace {
+
+// Counts what it has given out.
+template <class T>
+struct counting_allocator {
+    using value_type = T;
+    explicit counting_allocator(int& count) : given(&count) {}
+    template <class U>
+    counting_allocator(const counting_allocator<U>& other) : given(other.given) {}
+    T* allocate(std::size_t n) {
+        T* const memory = std::allocator<T>().allocate(n);
+        ++*given;
+        return memory;
+    }
+    void deallocate(T* memory, std::size_t n) {
+        --*given;
+        std::allocator<T>().deallocate(memory, n);
+    }
+    template <class U>
+    bool operator==(const counting_allocator<U>& other) const {
+        return given == other.given;
+    }
+    int* given;
+};
+
+}  // namespace
+
+static_assert(std::uses_allocator_v<promise<int>, counting_allocator<int>>);
+
+WEFT_TEST("promise: takes the memory that it shares from an allocator, if there is one") {
+    int given = 0;
+    const counting_allocator<char> allocator(given);
+    future<std::string> f;
+    {
+        promise<std::string> p(std::allocator_arg, allocator);
+        CHECK(given == 1);
+        f = p.get_future();
+        p.set_value("kept");
+    }
+    CHECK(given == 1);  // the future has it
+    CHECK(f.get() == "kept");
+    CHECK(given == 0);
+    int n = 0;
+    promise<int&> reference(std::allocator_arg, allocator);
+    reference.set_value(n);
+    CHECK(&reference.get_future().get() == &n);
+    promise<void> nothing(std::allocator_arg, allocator);
+    auto broken = nothing.get_future();
+    CHECK(given == 2);
+    nothing = promise<void>();
+    CHECK(code_of([&] { broken.get(); }) == future_errc::broken_promise);
+    CHECK(given == 1);
+}
+
 MATRIX_TEST("packaged_task: its result goes to the future, and it can be reset") {
     packaged_task<int(int)> task([](int n) {
         if (n < 0) throw n;

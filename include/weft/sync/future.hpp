@@ -167,6 +167,10 @@ class basic_promise {
 public:
     /// Fails: std::bad_alloc.
     basic_promise() : state_(new future_state<T>) {}
+    /// What it shares with its futures is the allocator's memory. Fails: as the allocator does.
+    template <class Allocator>
+    basic_promise(std::allocator_arg_t, const Allocator& allocator)
+        : state_(allocated_state<T, Allocator>::make(allocator)) {}
     basic_promise(basic_promise&&) noexcept = default;
     basic_promise& operator=(basic_promise&& other) noexcept {
         basic_promise taken(std::move(other));
@@ -208,6 +212,7 @@ private:
 template <class T>
 class promise : public detail::basic_promise<T> {
 public:
+    using detail::basic_promise<T>::basic_promise;
     /// Suspends: never, but for the value's own constructor. From: any fiber or thread. Fails:
     /// std::future_error (no_state, promise_already_satisfied); throws what the constructor throws,
     /// and it is not set then.
@@ -220,6 +225,7 @@ public:
 template <class T>
 class promise<T&> : public detail::basic_promise<T&> {
 public:
+    using detail::basic_promise<T&>::basic_promise;
     void set_value(T& value) { this->set(std::addressof(value)); }
     void swap(promise& other) noexcept { this->swap_states(other); }
 };
@@ -228,6 +234,7 @@ public:
 template <>
 class promise<void> : public detail::basic_promise<void> {
 public:
+    using detail::basic_promise<void>::basic_promise;
     void set_value() { this->set(); }
     void swap(promise& other) noexcept { this->swap_states(other); }
 };
@@ -238,3 +245,7 @@ void swap(promise<T>& a, promise<T>& b) noexcept {
 }
 
 }  // namespace weft::inline v0
+
+/// As std's: it takes an allocator behind std::allocator_arg.
+template <class T, class Allocator>
+struct std::uses_allocator<weft::promise<T>, Allocator> : std::true_type {};

@@ -19,6 +19,8 @@
 #include <cstdint>
 #include <exception>
 #include <future>
+#include <memory>
+#include <new>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -45,7 +47,7 @@ public:
     void add_reference() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
     void release() noexcept {
         // acq_rel: what each holder did happens before the end
-        if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+        if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy();
     }
 
     // For futures.
@@ -89,6 +91,8 @@ protected:
     virtual ~future_state_base() = default;
 
 private:
+    /// Gives its memory back, too.
+    virtual void destroy() noexcept { delete this; }
     /// Runs the function and completes; it has begun to set.
     virtual void run_deferred() noexcept {}
     /// Nobody will ask for the result any more.
@@ -155,6 +159,34 @@ public:
     }
 
     std::optional<stored> value;
+};
+
+/// One whose memory is an allocator's.
+template <class T, class Allocator>
+class allocated_state final : public future_state<T> {
+public:
+    /// Fails: as the allocator does.
+    [[nodiscard]] static allocated_state* make(const Allocator& allocator) {
+        own_allocator own(allocator);
+        const auto memory = own_traits::allocate(own, 1);
+        return ::new (static_cast<void*>(std::to_address(memory))) allocated_state(own);
+    }
+
+private:
+    using own_allocator =
+        typename std::allocator_traits<Allocator>::template rebind_alloc<allocated_state>;
+    using own_traits = std::allocator_traits<own_allocator>;
+
+    explicit allocated_state(const own_allocator& allocator) noexcept : allocator_(allocator) {}
+    ~allocated_state() override = default;
+    void destroy() noexcept override {
+        own_allocator own(allocator_);
+        const auto memory = std::pointer_traits<typename own_traits::pointer>::pointer_to(*this);
+        this->~allocated_state();
+        own_traits::deallocate(own, memory, 1);
+    }
+
+    [[no_unique_address]] own_allocator allocator_;
 };
 
 /// Owns one reference to a state; as a future, one of its futures, too.
