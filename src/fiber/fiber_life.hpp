@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <weft/fiber/detail/deadline_scope.hpp>
 #include <weft/fiber/suspend.hpp>
 
 #include "fiber/fiber_worker.hpp"
@@ -27,8 +28,6 @@ void leave_with(after_function after, wait_timer* timer, const wait_request* wai
 /// From the worker's cache over the depot of control blocks.
 [[nodiscard]] void* take_memory(std::size_t size);
 void give_memory(void* memory, std::size_t size) noexcept;
-/// The fiber that calls. Aborts, naming the call, outside any.
-[[nodiscard]] fiber_block& running_fiber(const char* call) noexcept;
 
 // fiber_life.cpp
 /// Gives it a stack, or whatever its kind runs on. False: there is none now, and it has been seen

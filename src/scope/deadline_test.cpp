@@ -253,3 +253,10 @@ MATRIX_TEST("deadline: fires also while its fiber waits for what cannot be cance
     run();
     CHECK(seen == late);
 }
+
+WEFT_TEST("with_timeout misuse: outside any fiber aborts, and names what was called") {
+    EXPECT_DEATH(static_cast<void>(with_timeout(1s, [] {})), "with_timeout");
+    EXPECT_DEATH(static_cast<void>(with_deadline(time_point(), [] {})), "with_deadline");
+    EXPECT_DEATH(static_cast<void>(shield(1s, [] {})), "shield");
+    EXPECT_DEATH(shield([] {}), "shield");
+}

@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <ranges>
 #include <tuple>
@@ -25,45 +26,117 @@
 
 namespace weft::inline v0 {
 
-/// What the first to end returns, or throws; the others are cancelled.
-/// Suspends: always. Cancel: throws `cancelled`.
-template <std::invocable F, std::invocable... More>
-auto race(F&& first, More&&... more) {
-    using result = std::common_type_t<std::invoke_result_t<F>, std::invoke_result_t<More>...>;
-    return with_task_group<result>([&](task_group<result>& g) {
-        g.add(std::ref(first));
-        (g.add(std::ref(more)), ...);
-        return g.next();
-    });
+namespace detail {
+
+/// Where all() keeps what a function returns, and as what it gives it out.
+template <class R>
+struct kept_result {
+    using type = std::remove_cvref_t<R>;
+    std::optional<type> kept;
+
+    template <class F>
+    void keep(F&& function) {
+        kept.emplace(std::invoke(std::forward<F>(function)));
+    }
+    [[nodiscard]] type give() { return std::move(*kept); }
+};
+template <class R>
+struct kept_result<R&> {
+    using type = R&;
+    std::optional<R*> kept;
+
+    template <class F>
+    void keep(F&& function) {
+        kept.emplace(std::addressof(std::invoke(std::forward<F>(function))));
+    }
+    [[nodiscard]] type give() { return **kept; }
+};
+template <class R>
+    requires std::is_void_v<R>
+struct kept_result<R> {
+    using type = std::monostate;
+    std::optional<type> kept;
+
+    template <class F>
+    void keep(F&& function) {
+        std::invoke(std::forward<F>(function));
+        kept.emplace();
+    }
+    [[nodiscard]] type give() { return *kept; }
+};
+
+/// What race() returns: a reference, if all return one and these have one in common.
+template <class... R>
+struct race_result {
+    using type = std::common_type_t<R...>;
+};
+template <class... R>
+    requires(std::is_lvalue_reference_v<R>&&...)
+&&std::is_lvalue_reference_v<std::common_reference_t<R...>> struct race_result<R...> {
+    using type = std::common_reference_t<R...>;
+};
+
+/// For a group: the address of what is referred to.
+template <class R, class F>
+decltype(auto) call_for_result(F&& function) {
+    if constexpr (std::is_lvalue_reference_v<R>)
+        return std::addressof(static_cast<R>(std::invoke(std::forward<F>(function))));
+    else
+        return std::invoke(std::forward<F>(function));
 }
 
-/// A tuple of what they return; std::monostate in place of void.
+}  // namespace detail
+
+/// What the first to end returns, or throws; the others are cancelled. A reference, if all return
+/// lvalues of one type, or of types with a base in common.
+/// Suspends: always. Cancel: throws `cancelled`.
+template <std::invocable F, std::invocable... More>
+auto race(F&& first, More&&... more) ->
+    typename detail::race_result<std::invoke_result_t<F>, std::invoke_result_t<More>...>::type {
+    using result =
+        typename detail::race_result<std::invoke_result_t<F>, std::invoke_result_t<More>...>::type;
+    using passed =
+        std::conditional_t<std::is_lvalue_reference_v<result>, std::add_pointer_t<result>, result>;
+    const auto run = [&]() -> passed {
+        return with_task_group<passed>([&](task_group<passed>& g) {
+            const auto add = [&g]<class G>(std::type_identity<G>, auto& function) {
+                g.add([&function]() -> decltype(auto) {
+                    return detail::call_for_result<result>(std::forward<G>(function));
+                });
+            };
+            add(std::type_identity<F>(), first);
+            (add(std::type_identity<More>(), more), ...);
+            return g.next();
+        });
+    };
+    if constexpr (std::is_lvalue_reference_v<result>)
+        return *run();
+    else
+        return run();
+}
+
+/// A tuple of what they return; std::monostate in place of void. Where one returns an lvalue there
+/// is a reference to it, as std::tie makes; an rvalue reference is moved from.
 /// Suspends: always. Cancel: throws `cancelled`.
 template <std::invocable... F>
 auto all(F&&... functions) {
-    const auto fill = [](auto& slot, auto& function) {
-        if constexpr (std::is_void_v<std::invoke_result_t<decltype(function)>>) {
-            function();
-            slot.emplace();
-        } else {
-            slot.emplace(function());
-        }
-    };
-    using results =
-        std::tuple<std::optional<std::conditional_t<std::is_void_v<std::invoke_result_t<F>>,
-                                                    std::monostate, std::invoke_result_t<F>>>...>;
-    results slots;
-    auto parts = std::forward_as_tuple(functions...);
+    std::tuple<detail::kept_result<std::invoke_result_t<F>>...> slots;
+    auto parts = std::forward_as_tuple(std::forward<F>(functions)...);
     with_task_group<void>([&](task_group<void>& g) {
         [&]<std::size_t... I>(std::index_sequence<I...>) {
-            (g.add([&] { fill(std::get<I>(slots), std::get<I>(parts)); }), ...);
+            (g.add([&] { std::get<I>(slots).keep(std::forward<F>(std::get<I>(parts))); }), ...);
         }
         (std::index_sequence_for<F...>());
         g.wait();
-        if (!std::apply([](const auto&... slot) { return (slot.has_value() && ...); }, slots))
+        if (!std::apply([](const auto&... slot) { return (slot.kept.has_value() && ...); }, slots))
             detail::throw_cancelled();  // one of them ended by that
     });
-    return std::apply([](auto&... slot) { return std::tuple(std::move(*slot)...); }, slots);
+    return std::apply(
+        [](auto&... slot) {
+            return std::tuple<typename detail::kept_result<std::invoke_result_t<F>>::type...>(
+                slot.give()...);
+        },
+        slots);
 }
 
 /// function(item) for each, at most `limit` at once; 0: all.

@@ -67,8 +67,9 @@ deadline_result_of<F> call_until(time_point deadline, time_point now, cancel_sco
 }
 
 template <class Rep, class Period, class F>
-deadline_result_of<F> call_for(std::chrono::duration<Rep, Period> limit,
+deadline_result_of<F> call_for(const char* called, std::chrono::duration<Rep, Period> limit,
                                cancel_scope::shield shielded, F&& function) {
+    static_cast<void>(running_fiber(called));
     const time_point now = now_for_sleep();
     return call_until(deadline_after(now, limit), now, shielded, std::forward<F>(function));
 }
@@ -84,6 +85,7 @@ deadline_result_of<F> call_for(std::chrono::duration<Rep, Period> limit,
 template <class Clock, class Duration, std::invocable F>
 [[nodiscard]] detail::deadline_result_of<F> with_deadline(
     std::chrono::time_point<Clock, Duration> when, F&& function) {
+    static_cast<void>(detail::running_fiber("with_deadline"));
     return detail::call_until(detail::deadline_at(when), detail::now_for_sleep(),
                               cancel_scope::shield::no, std::forward<F>(function));
 }
@@ -92,13 +94,15 @@ template <class Clock, class Duration, std::invocable F>
 template <class Rep, class Period, std::invocable F>
 [[nodiscard]] detail::deadline_result_of<F> with_timeout(std::chrono::duration<Rep, Period> limit,
                                                          F&& function) {
-    return detail::call_for(limit, cancel_scope::shield::no, std::forward<F>(function));
+    return detail::call_for("with_timeout", limit, cancel_scope::shield::no,
+                            std::forward<F>(function));
 }
 
 /// function(), whose waits do not see any cancellation or deadline from outside.
 /// Suspends: as the function does. From: a fiber; elsewhere it aborts. Fails: as the function does.
 template <std::invocable F>
 decltype(auto) shield(F&& function) {
+    static_cast<void>(detail::running_fiber("shield"));
     const detail::off_shared_stack<cancel_scope> scope(cancel_scope::shield::yes);
     return std::invoke(std::forward<F>(function));
 }
@@ -107,7 +111,7 @@ decltype(auto) shield(F&& function) {
 template <class Rep, class Period, std::invocable F>
 [[nodiscard]] detail::deadline_result_of<F> shield(std::chrono::duration<Rep, Period> limit,
                                                    F&& function) {
-    return detail::call_for(limit, cancel_scope::shield::yes, std::forward<F>(function));
+    return detail::call_for("shield", limit, cancel_scope::shield::yes, std::forward<F>(function));
 }
 
 }  // namespace weft::inline v0

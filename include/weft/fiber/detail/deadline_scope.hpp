@@ -15,6 +15,9 @@
 
 namespace weft::inline v0::detail {
 
+/// The fiber that calls. Aborts, naming the call, outside any.
+[[nodiscard]] fiber_block& running_fiber(const char* call) noexcept;
+
 /// As cancel_scope: of the fiber that made it, and not in the stack of a swapped one.
 class deadline_scope final : private runnable {
 public:
