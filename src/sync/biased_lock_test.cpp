@@ -97,6 +97,51 @@ WEFT_TEST("biased_lock: stress, a bias is revoked while its owner goes in and ou
     }
 }
 
+namespace {
+
+struct alignas(128) lock_with_bias : biased_lock {
+    lock_with_bias() { owner_.store(&keys[0], std::memory_order_relaxed); }
+    /// Brings its line here, to be shared with whoever else looks.
+    void look() const { static_cast<void>(inside_.load(std::memory_order_acquire)); }
+    std::atomic<int> guests = 0;
+};
+
+}  // namespace
+
+// Each stores, then looks at what the other stores. Without the heavy barrier both looks may come
+// first, and both are inside: so in one of 160 rounds here, on two processors with nothing else to
+// do and with optimisation (-O0 is too slow between the store and the look).
+WEFT_TEST("biased_lock: stress, its owner and another come at the same moment") {
+    if (!detail::process_barrier::available())
+        GTEST_SKIP() << "without membarrier(2) no lock is ever biased";
+    constexpr long batch = 1000;
+    std::atomic<bool> met = false;
+    for (long left = weft_test::stress_count(200'000); left > 0; left -= batch) {
+        const auto locks = std::make_unique<lock_with_bias[]>(batch);
+        std::atomic<long> arrived = 0;
+        const auto come = [&](int me) {
+            for (long i = 0; i < batch; ++i) {
+                lock_with_bias& lock = locks[static_cast<std::size_t>(i)];
+                lock.look();
+                ++arrived;
+                for (int looks = 0; arrived.load(std::memory_order_relaxed) < 2 * (i + 1); ++looks)
+                    if (looks > 1000) std::this_thread::yield();
+                for (volatile long before = me == 0 ? i / 8 % 8 : i % 8; before > 0;)
+                    before = before - 1;
+                lock.lock(&keys[me]);
+                if (++lock.guests != 1) met = true;
+                for (volatile int inside = 0; inside < 20;) inside = inside + 1;
+                --lock.guests;
+                lock.unlock();
+            }
+        };
+        std::thread other(come, 1);
+        come(0);
+        other.join();
+    }
+    CHECK(!met);
+}
+
 // Of each channel the main thread has the bias.
 CROWD_TEST("channel: stress, channels that one thread had to itself are used by all") {
     const weft_test::with_test_points points;
