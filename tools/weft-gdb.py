@@ -5,7 +5,7 @@
     (gdb) weft fibers --backtrace     with the stack of each that is not running
     (gdb) weft core FILE              generate-core-file, with the stacks of fibers
 
-It lists what weft::dump() does: every fiber that has waited at least once and has not ended. Needed
+It lists what weft::dump() does: every fiber that was started and has not ended. Needed
 is the debug information of the library; nothing is called in the program and nothing is written.
 
 How a parked stack is walked: a fiber of kind own has kept stack pointer, frame pointer and resume
@@ -80,7 +80,7 @@ class Fiber:
         return int(self.block.cast(gdb.lookup_type("weft::v0::runnable"))["kind"])
 
     def kind(self):
-        return KINDS.get(self.kind_byte() & 0x7f, "?")
+        return KINDS.get(self.kind_byte() & 0x3f, "?")
 
     def started(self):
         return self.kind_byte() & 0x80 != 0
@@ -145,16 +145,39 @@ def all_fibers():
     if symbol is None:
         raise gdb.GdbError("weft: this program has no fibers, or no debug information of weft")
     fibers = []
+    listed = set()
     fiber_list = symbol.value()
     while int(fiber_list) != 0:
         mine = []
         block = fiber_list["first_"]
         while int(block) != 0:
             mine.append(Fiber(block))
+            listed.add(int(block))
             block = block["listed_next"]
         fibers += reversed(mine)
         fiber_list = fiber_list["next_list_"]
-    return fibers
+    return fibers + [Fiber(block) for block in found_blocks() if int(block) not in listed]
+
+
+def found_blocks():
+    """Those of the memory for control blocks that are fibers: see src/fiber/fiber_census.hpp."""
+    symbol = gdb.lookup_global_symbol("weft_v0_block_chunks")
+    ended = gdb.lookup_symbol(NAMESPACE + "no_fiber")[0]
+    if symbol is None or ended is None:
+        return
+    ended = int(ended.value().address)
+    block_type = type_of("fiber_block")
+    smallest = type_of("own_fiber").sizeof
+    at = next(f.bitpos // 8 for f in block_type.fields() if f.name == "reason")
+    chunk = load(symbol.value())
+    while int(chunk) != 0:
+        size, memory = int(chunk["block_size"]), int(chunk["memory"])
+        if size >= smallest:
+            content = gdb.selected_inferior().read_memory(memory, size * int(chunk["blocks"]))
+            for offset in range(0, len(content), size):
+                if struct.unpack_from("<Q", content, offset + at)[0] != ended:
+                    yield gdb.Value(memory + offset).cast(block_type.pointer())
+        chunk = chunk["next"]
 
 
 def running_addresses():
@@ -246,7 +269,7 @@ class Weft(gdb.Command):
 
 
 class Fibers(gdb.Command):
-    """Lists the fibers that have waited and not ended: weft fibers [--backtrace]
+    """Lists the fibers that have not ended: weft fibers [--backtrace]
 
 One line each: name, kind, state, what it waits for, where it was started. With --backtrace also the
 stack of each that is not running and has one of its own (kinds own and ucontext)."""
@@ -275,7 +298,8 @@ stack of each that is not running and has one of its own (kinds own and ucontext
             gdb.execute("frame %d" % level, to_string=True)
 
     def show(self, fiber, runs):
-        state = "running" if runs else fiber.reason() or "ready"
+        idle = "ready" if fiber.started() else "has not started"
+        state = "running" if runs else fiber.reason() or idle
         if fiber.is_cancelled():
             state += " (asked to stop)"
         site = fiber.site()
@@ -286,6 +310,9 @@ stack of each that is not running and has one of its own (kinds own and ucontext
     def show_backtrace(self, fiber, runs):
         if runs:
             gdb.write("    (its stack is that of the thread that runs it)\n")
+            return
+        if not fiber.started():
+            gdb.write("    (it has no stack yet)\n")
             return
         saved = fiber.registers()
         if saved is None:

@@ -4,9 +4,18 @@
 #include "fiber/block_depot.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <mutex>
 #include <new>
 #include <utility>
+
+#include "fiber/fiber_census.hpp"
+
+// The last chunk. By a name that a debugger finds: tools/weft-gdb.py looks there, too.
+extern "C" {
+extern constinit std::atomic<const weft::detail::block_chunk*> weft_v0_block_chunks;
+constinit std::atomic<const weft::detail::block_chunk*> weft_v0_block_chunks = nullptr;
+}
 
 namespace weft::inline v0::detail {
 
@@ -95,9 +104,16 @@ private:
 
     void cut_chunk(std::size_t which) {
         const std::size_t size = (which + 1) * block_step;
-        auto* const chunk =
+        const std::size_t count = chunk_size / size;
+        auto known = std::make_unique<block_chunk>(nullptr, size, count, block_chunks());
+        known->memory =
             static_cast<std::byte*>(::operator new(chunk_size, std::align_val_t(block_step)));
-        for (std::size_t at = chunk_size / size; at-- > 0;) give_loose(which, chunk + at * size);
+        for (std::size_t at = count; at-- > 0;) {
+            std::byte* const block = known->memory + at * size;
+            if (may_hold_fiber(size)) mark_no_fiber(block);
+            give_loose(which, block);
+        }
+        weft_v0_block_chunks.store(known.release(), std::memory_order_release);
     }
 
     std::mutex mutex_;
@@ -173,6 +189,11 @@ void block_cache::give_back(void* memory, std::size_t size) noexcept {
         if (to == nullptr) return block_depot::shared().give_back_one(which, memory);
     }
     to->blocks[to->count++] = memory;
+}
+
+// acquire: what a chunk says, and the marks in it, were written before it could be found.
+const block_chunk* block_chunks() noexcept {
+    return weft_v0_block_chunks.load(std::memory_order_acquire);
 }
 
 void* take_block(std::size_t size) {

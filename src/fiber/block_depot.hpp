@@ -10,6 +10,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 
 #include <weft/base/version.hpp>
@@ -18,6 +19,18 @@ namespace weft::inline v0::detail {
 
 inline constexpr std::size_t block_step = 64;     // sizes are multiples of it
 inline constexpr std::size_t block_classes = 12;  // larger ones come from operator new
+inline constexpr std::size_t largest_block = block_step * block_classes;
+
+/// A piece of memory that was cut into blocks of one size. Neither it nor the memory is ever freed:
+/// whoever reports finds the control blocks of all fibers so (fiber_census.hpp).
+struct block_chunk {
+    std::byte* memory;
+    std::size_t block_size;
+    std::size_t blocks;
+    const block_chunk* next;
+};
+/// The one that was cut last, the others follow. Thread-safe.
+[[nodiscard]] const block_chunk* block_chunks() noexcept;
 
 struct block_magazine {
     static constexpr std::size_t full = 128;

@@ -10,6 +10,7 @@
 #include <weft/base/errc.hpp>
 #include <weft/fiber/detail/birth.hpp>
 
+#include "fiber/fiber_census.hpp"
 #include "fiber/fiber_extras.hpp"
 #include "fiber/fiber_life.hpp"
 #include "fiber/task_values.hpp"
@@ -19,7 +20,8 @@ namespace weft::inline v0::detail {
 
 namespace {
 
-constexpr std::size_t small_callable = 1024;
+// With that its block is one that a census finds.
+constexpr std::size_t small_callable = largest_block - sizeof(own_fiber) - 2 * fiber_marks::unit;
 
 // nullptr: the worker's own.
 stack_source* stacks_for(const executor& home, const birth& how) noexcept {
@@ -221,6 +223,7 @@ namespace {
         take_memory(size), home, how, static_cast<std::uint8_t>(offset / fiber_marks::unit));
     block->allocated = static_cast<std::uint32_t>(size);
     block->values = inherited_values();
+    if (size > largest_block) block->marks |= fiber_marks::far;
     // What may be needed where nothing can fail is made here.
     stack_source* const stacks = stacks_for(home, how);
     if (how.options.name.empty() && stacks == nullptr && !how.has_handle) return block;
@@ -229,6 +232,7 @@ namespace {
         extras.name = how.options.name;
         extras.stacks = stacks;
         block->activity::name = extras.name.c_str();
+        if (!holds_its_name(extras)) block->marks |= fiber_marks::far;
     } catch (...) {
         free_block_memory(block);
         throw;
@@ -244,6 +248,9 @@ void discard_fiber(fiber_block* block) noexcept { free_block_memory(block); }
 
 void start_fiber(fiber_block& block) noexcept {
     executor& home = *block.home;
+    if (block.is_far()) [[unlikely]]
+        fiber_list::of(home).add(block);
+    block.reason.store(nullptr, std::memory_order_release);  // a census finds it from now on
     worker* const here = this_thread_block().runs_for;
     if (here != nullptr && here->is_loop(home)) {
         ++here->work;

@@ -64,16 +64,21 @@ struct fiber_marks {
         common_stack = 2,  // of the default size, from the worker's own cache
         of_group = 4,      // a child of a task group
         trivial = 8,       // its callable needs no destructor
+        far = 16,          // not to be found by a census: it is listed from its birth
     };
 
     [[nodiscard]] bool pinned() const noexcept { return (marks & stays_put) != 0; }
     [[nodiscard]] bool plain_stack() const noexcept { return (marks & common_stack) != 0; }
     [[nodiscard]] bool is_child() const noexcept { return (marks & of_group) != 0; }
     [[nodiscard]] bool is_trivial() const noexcept { return (marks & trivial) != 0; }
+    [[nodiscard]] bool is_far() const noexcept { return (marks & far) != 0; }
 
     std::uint8_t callable_at;  // in units
     std::uint8_t marks;
 };
+
+/// The wait_reason of a block that is no fiber: not started yet by start_fiber(), or ended.
+inline constinit const wait_reason no_fiber{"is no fiber"};
 
 /// Whose fiber it is. A base, so that it stands beside the waiter: a waker asks for both.
 struct fiber_home {
@@ -111,14 +116,15 @@ struct fiber_block : runnable, fiber_marks, waiter, fiber_home, activity {
     // Rarely.
     birth_function operate;
     std::source_location site;
-    fiber_block* listed_next = nullptr;  // of its executor's list, once it has waited
+    fiber_block* listed_next = nullptr;  // of its executor's list, once it has waited, or is_far()
     fiber_block* listed_previous = nullptr;
     fiber_extras* extras = nullptr;
 
     // What a wait looks at.
     isolation_slot isolated;
     activity* running;  // what the thread says runs, while this fiber does: a coroutine inside it
-    std::atomic<const wait_reason*> reason = nullptr;  // relaxed, for dumps; nullptr: it is ready
+    // For dumps: nullptr while it is ready or runs; &no_fiber before its start and after its end.
+    std::atomic<const wait_reason*> reason = &no_fiber;
     std::atomic<std::uint8_t> attention = apart_bit;
     bool is_wrapped = false;               // extras say what is resumed in its stead
     bool is_listed = false;                // in the list of its executor

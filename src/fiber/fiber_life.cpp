@@ -16,6 +16,7 @@
 #include <weft/stack/overflow.hpp>
 
 #include "base/report.hpp"
+#include "fiber/fiber_census.hpp"
 #include "fiber/fiber_extras.hpp"
 #include "fiber/task_values.hpp"
 
@@ -202,6 +203,12 @@ void destroy_locals(fiber_block& me) noexcept {
     }
 }
 
+// From here on no report has it.
+void forget(fiber_block& me) noexcept {
+    if (me.is_listed) fiber_list::remove(me);
+    end_in_census(me);
+}
+
 // Everything that can be waited for, done on the fiber itself, before its stack goes.
 void finish(fiber_block& me) noexcept {
     WEFT_ASSERT(me.isolated.held == nullptr, "actor_context: a fiber ended inside of one");
@@ -209,7 +216,7 @@ void finish(fiber_block& me) noexcept {
     destroy_locals(me);
     release_values(std::exchange(me.values, nullptr));
     if (me.extras != nullptr) finish_hooks(me);
-    if (me.is_listed) fiber_list::remove(me);
+    forget(me);
 }
 
 // Whether somebody may want to know of its end.
@@ -267,6 +274,7 @@ void bury(fiber_block& ended) noexcept {
 namespace {
 
 void end_unstarted(fiber_worker& worker, fiber_block& block) noexcept {
+    forget(block);
     block.operate(block.callable(), birth_operation::destroy);
     feed_hungry(worker, *block.home);  // it has the same fate, or the memory is there again
     bury(block);

@@ -3,7 +3,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fiber/fiber_list.hpp"
 
+#include <algorithm>
 #include <cstdlib>
+#include <functional>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +18,7 @@
 
 #include "base/report.hpp"
 #include "fiber/fiber_extras.hpp"
+#include "fiber/fiber_worker.hpp"
 
 // The first of all lists. By a name that a debugger finds: tools/weft-gdb.py begins here.
 extern "C" {
@@ -54,15 +58,25 @@ registry& all_lists() {
     return *lists;
 }
 
-std::string describe_one(const fiber_block& block) {
+// Who runs on an executor's workers, at this moment.
+struct running_now {
+    std::vector<const fiber_block*> those;  // empty: a user's executor, whose workers do not tell
+
+    [[nodiscard]] const char* state_of(const fiber_block& block, const fiber_sight& seen) const {
+        if (seen.reason != nullptr) return seen.reason->text;
+        if (!seen.started) return "has not started";
+        if (those.empty()) return "ready or running";
+        return std::ranges::find(those, &block) != those.end() ? "running" : "ready";
+    }
+};
+
+std::string line_about(const char* name, const char* state, const std::source_location& site) {
     std::string line = "fiber ";
-    const char* const name = static_cast<const activity&>(block).name;
     line += name[0] != '\0' ? name : "(no name)";
-    const wait_reason* const reason = block.reason.load(std::memory_order_relaxed);
-    line.append(": ").append(reason != nullptr ? reason->text : "ready or running");
-    if (block.site.line() != 0) {
-        line.append(", started at ").append(block.site.file_name());
-        line.append(":").append(std::to_string(block.site.line()));
+    line.append(": ").append(state);
+    if (site.line() != 0) {
+        line.append(", started at ").append(site.file_name());
+        line.append(":").append(std::to_string(site.line()));
     }
     return line;
 }
@@ -138,21 +152,43 @@ void fiber_list::stop_all() noexcept {
     *link = at.other;
 }
 
+// With the lock held whoever is listed stays so, and whoever is not is not there twice.
+std::vector<std::string> fiber_list::lines(std::span<const fiber_place> found) const {
+    std::vector<std::string> all;
+    fiber_sight seen;
+    const std::lock_guard lock(mutex_);
+    const running_now running{hungry.running()};
+    for (const fiber_block* block = first_; block != nullptr; block = block->listed_next)
+        if (look_at(*block, seen))
+            all.push_back(line_about(static_cast<const activity&>(*block).name,
+                                     running.state_of(*block, seen), seen.site));
+    std::ranges::reverse(all);  // the eldest first
+    for (const fiber_place& one : found)
+        if (look_at(*one.block, seen) && !seen.listed && seen.home == &home_)
+            all.push_back(
+                line_about(seen.name.data(), running.state_of(*one.block, seen), seen.site));
+    return all;
+}
+
 void fiber_list::describe(const std::function<void(std::string_view)>& line) const {
-    std::vector<std::string> lines;
-    {
-        const std::lock_guard lock(mutex_);
-        for (const fiber_block* block = first_; block != nullptr; block = block->listed_next)
-            lines.push_back(describe_one(*block));
-    }
-    for (auto at = lines.rbegin(); at != lines.rend(); ++at) line(*at);  // the eldest first
+    for (const std::string& one : lines(find_fibers(&home_))) line(one);
 }
 
 void fiber_list::describe_all(const std::function<void(std::string_view)>& line) {
-    registry& all = all_lists();
-    const std::lock_guard lock(all.mutex);
-    for (const fiber_list* list = all.first; list != nullptr; list = list->next_list_)
-        list->describe(line);
+    std::vector<std::string> lines;
+    {
+        registry& all = all_lists();
+        const std::lock_guard lock(all.mutex);
+        std::vector<fiber_place> found = find_fibers(nullptr);
+        std::ranges::sort(found, std::less<>(), &fiber_place::home);
+        for (const fiber_list* list = all.first; list != nullptr; list = list->next_list_) {
+            const executor* const home = &list->home_;
+            const auto own =
+                std::ranges::equal_range(found, home, std::less<>(), &fiber_place::home);
+            std::ranges::move(list->lines({own.begin(), own.end()}), std::back_inserter(lines));
+        }
+    }
+    for (const std::string& one : lines) line(one);
 }
 
 void stop_all_fibers(executor& home) noexcept { fiber_list::of(home).stop_all(); }

@@ -1,15 +1,20 @@
 // fiber_list.hpp - the fibers of one executor that wait or have waited, for stopping and for dumps.
 //
-// One that ends before it ever waits is never listed, and costs nothing here.
+// One that ends before it ever waits is never listed, and costs nothing here; dumps find it by a
+// census (fiber_census.hpp).
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <mutex>
+#include <span>
+#include <string>
+#include <vector>
 
 #include <weft/exec/worker.hpp>
 
 #include "fiber/fiber_block.hpp"
+#include "fiber/fiber_census.hpp"
 #include "fiber/hunger.hpp"
 
 namespace weft::inline v0::detail {
@@ -41,13 +46,16 @@ public:
     static void describe_all(const std::function<void(std::string_view)>& line);
 
 private:
+    // A line for each that is listed, and for those of `found` that are not.
+    [[nodiscard]] std::vector<std::string> lines(std::span<const fiber_place> found) const;
+
     // Where one who walks the list without the lock goes on; whoever is removed moves it on.
     struct cursor {
         fiber_block* next;
         cursor* other;  // of another walk
     };
 
-    [[maybe_unused]] executor& home_;
+    executor& home_;
     mutable std::mutex mutex_;
     // Guarded by it:
     fiber_block* first_ = nullptr;

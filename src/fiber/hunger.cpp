@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "fiber/fiber_census.hpp"
 #include "fiber/fiber_worker.hpp"
 
 namespace weft::inline v0::detail {
@@ -28,10 +29,19 @@ bool hunger::wait(fiber_block& block) noexcept {
         if (first_ == nullptr) any_.store(0, std::memory_order_relaxed);
         return false;
     }
+    static constexpr wait_reason reason{"waits for a stack"};
+    block.reason.store(&reason, std::memory_order_relaxed);
     block.next_node = nullptr;
     (first_ == nullptr ? first_ : last_->next_node) = &block;
     last_ = &block;
     return true;
+}
+
+std::vector<const fiber_block*> hunger::running() const {
+    std::vector<const fiber_block*> those;
+    const std::lock_guard lock(mutex_);
+    for (const fiber_worker* const one : workers_) those.push_back(running_on(*one));
+    return those;
 }
 
 void hunger::feed() noexcept {
@@ -43,6 +53,7 @@ void hunger::feed() noexcept {
         first_ = first_->next_node;
         if (first_ == nullptr) any_.store(0, std::memory_order_relaxed);
     }
+    fed->reason.store(nullptr, std::memory_order_relaxed);
     fed->home->post(fed);
 }
 

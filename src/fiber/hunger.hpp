@@ -36,6 +36,9 @@ public:
     /// Lets the first in line try again.
     void feed() noexcept;
 
+    /// Who runs on each of the workers, for reports; nullptr: nobody.
+    [[nodiscard]] std::vector<const fiber_block*> running() const;
+
     [[nodiscard]] bool any() const noexcept { return any_.load(std::memory_order_relaxed); }
     [[nodiscard]] bool any_before_sleep() noexcept {
         return any_.fetch_or(0, std::memory_order_acq_rel) != 0;
@@ -43,7 +46,7 @@ public:
 
 private:
     std::atomic<unsigned char> any_ = 0;
-    std::mutex mutex_;
+    mutable std::mutex mutex_;
     // Guarded by it:
     std::vector<fiber_worker*> workers_;
     runnable* first_ = nullptr;

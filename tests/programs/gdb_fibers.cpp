@@ -62,9 +62,10 @@ int main() {
     });
     s.run_until_blocked();
 
-    // One is ready, one runs.
-    go(s, {.name = "looker"}, [] {
+    // One is ready, one runs, one has not started.
+    go(s, {.name = "looker"}, [&s] {
         yield();
+        go(s, {.name = "young"}, [] {});
         weft_test_look_here();
     });
     go(s, {.name = "ready"}, [] {

@@ -43,7 +43,8 @@ def check(output, line_of_go, backtraces):
     expect(rf"^fiber joiner, own, [^\n]*: joins a fiber, started at {file}{line_of_go['joiner']}$")
     expect(rf"^fiber looker, own, [^\n]*: running, started at {file}{line_of_go['looker']}$")
     expect(rf"^fiber ready, own, [^\n]*: ready, started at {file}{line_of_go['ready']}$")
-    expect(r"^9 fibers$")
+    expect(rf"^fiber young, own, [^\n]*: has not started, started at {file}{line_of_go['young']}$")
+    expect(r"^10 fibers$")
     for complaint in ("Python Exception", "Traceback", "corrupt stack", "Backtrace stopped"):
         if complaint in output:
             wrong.append("said: " + complaint)
@@ -98,7 +99,7 @@ def main():
     else:
         wrong += ["live: " + text for text in check(parts[0], line_of_go, False)]
         wrong += ["live: " + text for text in check(parts[1], line_of_go, True)]
-        if "weft_test_look_here" not in parts[2] or "\nright\n" not in parts[2]:
+        if "weft_test_look_here" not in parts[2] or "right\n" not in parts[2]:
             wrong.append("live: the program, or gdb's own backtrace, was disturbed")
     wrong += ["core: " + text for text in check(dead, line_of_go, True)]
     if wrong:
