@@ -28,6 +28,19 @@ class fiber_attachment;
 /// or nullptr.
 using after_function = runnable* (*)(fiber_worker& worker, fiber_block& left) noexcept;
 
+/// For yield_if_due(): how long who runs has done so (this_fiber.cpp).
+struct slice_watch {
+    static constexpr std::uint32_t most = 64;
+
+    const fiber_block* of = nullptr;  // whose slice it is
+    std::uint32_t countdown = 0;      // calls until the clock is read
+    std::uint32_t span = 1;           // what that began with
+    std::uint32_t rare_countdown = most;
+    std::uint32_t ticks = 0;  // of the worker when the slice began: others mean that it has left
+    time_point began{};
+    time_point looked{};
+};
+
 struct fiber_worker {
     fiber_worker(worker& w, stack_source& s, fiber_attachment* attached) noexcept
         : exec(w), stacks(s), attachment(attached) {}
@@ -47,9 +60,9 @@ struct fiber_worker {
     after_function after = nullptr;  // for the one that left last
     fiber_block* left = nullptr;
     const departure* leaving = nullptr;  // what it asked for: a request of suspend.hpp
-    runnable* then = nullptr;            // what the worker's own stack goes on with
-    activity* outside = nullptr;         // what ran on the thread before any fiber of this worker
-    context home;                        // the worker's own stack, while a fiber of kind own runs
+    runnable* then = nullptr;      // what the worker's own stack goes on with
+    activity* outside = nullptr;   // what ran on the thread before any fiber of this worker
+    context home;                  // the worker's own stack, while a fiber of kind own runs
     portable_context portable_home;
     stack_source& stacks;
     fiber_attachment* attachment;  // nullptr: of an executor that has no workers
@@ -57,9 +70,7 @@ struct fiber_worker {
     std::atomic<std::ptrdiff_t> stacks_out = 0;
     bool gave_back = false;  // a stack, since the worker was idle last
     std::uint32_t colours = 0;
-    std::uint32_t due_countdown = 64;
-    time_point slice_began{};
-    fiber_block* slice_of = nullptr;
+    slice_watch slice;
     time_point children_since{};  // children run inside their parents since then (inline_run.cpp)
     alignas(16) std::byte scratch[departure::scratch_size];
     // A copy of the request of a swapped fiber, whose own lies on a stack that goes away.

@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <weft/fiber/this_fiber.hpp>
 
+#include <algorithm>
+
 #include <weft/base/assert.hpp>
 #include <weft/base/test_point.hpp>
 #include <weft/fiber/cancel.hpp>
@@ -167,21 +169,63 @@ void switch_to(executor& there) {
 
 // --- a fair share
 
-void yield_if_due() {
+// The clock is read when, by what the last calls took, a quarter more than so far has been held: so
+// whatever the slice is, it is over for a quarter of it at most when that is seen, if the calls are
+// as far apart as they were.
+namespace {
+
+std::uint32_t calls_until_next_look(const detail::slice_watch& slice, time_point now) noexcept {
+    const std::uint32_t twice = std::min(2 * slice.span, detail::slice_watch::most);
+    const std::chrono::nanoseconds took = now - slice.looked;
+    if (took <= std::chrono::nanoseconds::zero()) return twice;
+    const std::chrono::nanoseconds quarter = (now - slice.began) / 4;
+    const std::int64_t fit = std::min<std::int64_t>(quarter.count(), 1'000'000'000) * slice.span /
+                             took.count();  // calls
+    return static_cast<std::uint32_t>(std::clamp<std::int64_t>(fit, 1, twice));
+}
+
+[[gnu::noinline]] void look_at_slice(fiber_worker& worker) {
+    detail::slice_watch& slice = worker.slice;
+    executor& home = worker.exec.home;
+    const time_point now = home.clock().now();
+    const std::uint32_t ticks = worker.exec.ticks.load(std::memory_order_relaxed);
+    if (slice.of != worker.current || slice.ticks != ticks) {
+        slice.of = worker.current;
+        slice.ticks = ticks;
+        slice.began = now;
+        slice.span = 1;
+    } else if (home.slice_is_over(now - slice.began)) {
+        slice.of = nullptr;
+        return yield();
+    } else {
+        slice.span = calls_until_next_look(slice, now);
+    }
+    slice.countdown = slice.span;
+    slice.looked = now;
+}
+
+fiber_worker& worker_for_slice() noexcept {
     fiber_worker* const worker = fiber_worker::here();
     WEFT_ASSERT(worker != nullptr && worker->current != nullptr,
                 "yield_if_due: called outside any fiber");
-    if (--worker->due_countdown != 0) [[likely]]
+    return *worker;
+}
+
+}  // namespace
+
+void yield_if_due() {
+    fiber_worker& worker = worker_for_slice();
+    if (worker.slice.of == worker.current && --worker.slice.countdown != 0) [[likely]]
         return;
-    worker->due_countdown = 64;
-    const time_point now = worker->exec.home.clock().now();
-    if (worker->slice_of != worker->current) {
-        worker->slice_of = worker->current;
-        worker->slice_began = now;
-    } else if (worker->exec.home.slice_is_over(now - worker->slice_began)) {
-        worker->slice_of = nullptr;
-        yield();
-    }
+    look_at_slice(worker);
+}
+
+void detail::yield_if_due_rarely() {
+    fiber_worker& worker = worker_for_slice();
+    if (--worker.slice.rare_countdown != 0) [[likely]]
+        return;
+    worker.slice.rare_countdown = slice_watch::most;
+    look_at_slice(worker);
 }
 
 // --- who

@@ -32,7 +32,7 @@ std::unexpected<std::error_code> closed_error() noexcept {
 // One whose calls never have to wait lets others run now and then, and hears of its cancellation.
 std::error_code before_call() {
     if (!this_fiber::get_id()) return {};
-    yield_if_due();
+    detail::yield_if_due_rarely();
     if (!this_fiber::stop_requested()) [[likely]]
         return {};
     return error_code_of(this_fiber::stop_reason());

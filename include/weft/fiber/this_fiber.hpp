@@ -25,6 +25,8 @@ struct fiber_block;
 struct handle_access;
 void yield_function(void*, void*);
 [[nodiscard]] std::expected<void, std::error_code> sleep(time_point deadline);
+/// yield_if_due() for calls of which many fit into a slice: one in 64 looks.
+void yield_if_due_rarely();
 }  // namespace detail
 
 /// Which fiber; equal only for the same one, also after its end while somebody holds it.
@@ -75,7 +77,9 @@ private:
 }
 
 /// yield(), if this fiber has held its worker for longer than the executor allows (1 ms, unless it
-/// says otherwise). The clock is read once in 64 calls. Nothing is preempted against its will.
+/// says otherwise), counted from its first call. Most calls count down and return; the executor's
+/// clock is read as often as the distance of the calls demands, so that it is late by a quarter of
+/// its slice at most (docs/no_preemption.md). Nothing is preempted against its will.
 /// Suspends: maybe. Cancel: ignored. From: a fiber; elsewhere it aborts. Fails: never.
 void yield_if_due();
 

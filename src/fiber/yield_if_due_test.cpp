@@ -1,0 +1,118 @@
+// yield_if_due_test.cpp - a fiber that asks lets others run when its slice is over.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <atomic>
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include <weft/exec/loop.hpp>
+#include <weft/exec/pool.hpp>
+#include <weft/fiber/this_fiber.hpp>
+
+#include "loops.hpp"
+#include "pools.hpp"
+
+using namespace weft;
+using namespace std::chrono_literals;
+
+namespace {
+
+// How long a fiber holds its worker whose calls are so far apart, until another one runs.
+std::chrono::nanoseconds held(weft_test::loop_fixture& test, std::chrono::nanoseconds apart) {
+    static bool others_ran;
+    others_ran = false;
+    static std::chrono::nanoseconds computed;
+    computed = {};
+    manual_clock* const clock = &test.clock;
+    test.spawn([clock, apart] {
+        while (!others_ran) {
+            yield_if_due();
+            if (others_ran) break;
+            clock->advance(apart);
+            computed += apart;
+        }
+    });
+    test.spawn([] { others_ran = true; });
+    test.run();
+    return computed;
+}
+
+}  // namespace
+
+MATRIX_TEST(
+    "yield_if_due: is late by a quarter of the slice at most, however far apart the calls") {
+    for (const std::chrono::nanoseconds apart : {1ns, 10ns, 333ns, 1000ns, 10'000ns, 100'000ns}) {
+        const std::chrono::nanoseconds at = held(*this, apart);
+        CHECK(at > 1ms);
+        CHECK(at <= 1250us + apart);
+    }
+    CHECK(held(*this, 700us) == 1400us);
+    CHECK(held(*this, 1500us) == 1500us);
+    CHECK(held(*this, 20ms) == 20ms);
+}
+
+MATRIX_TEST("yield_if_due: the slice of one fiber is not that of the next") {
+    static std::vector<char> order;
+    order.clear();
+    manual_clock* const moved = &clock;
+    for (const char name : {'a', 'b'})
+        spawn([moved, name] {
+            for (int i = 0; i < 4; ++i) {
+                order.push_back(name);
+                moved->advance(600us);
+                yield_if_due();
+            }
+        });
+    run();
+    // Each begins with its first call, and is over with the third.
+    CHECK(std::string(order.begin(), order.end()) == "aaabbbab");
+}
+
+MATRIX_TEST("yield_if_due: a slice begins anew after a wait") {
+    static int others;
+    others = 0;
+    manual_clock* const moved = &clock;
+    spawn([moved] {
+        yield_if_due();
+        moved->advance(900us);
+        yield();
+        CHECK(others == 1);
+        moved->advance(900us);
+        yield_if_due();
+        moved->advance(900us);
+        yield_if_due();
+        CHECK(others == 1);
+        moved->advance(200us);
+        yield_if_due();
+        CHECK(others == 2);
+    });
+    spawn([] {
+        ++others;
+        yield();
+        ++others;
+    });
+    run();
+}
+
+LOOP_TEST("yield_if_due: with a clock that stands still nobody yields") {
+    bool other = false;
+    spawn([&] {
+        for (int i = 0; i < 10'000; ++i) yield_if_due();
+        CHECK(!other);
+    });
+    spawn([&] { other = true; });
+    run();
+}
+
+POOL_TEST("yield_if_due: fibers that only compute take turns") {
+    std::atomic<int> running = 0;
+    const int count = static_cast<int>(p.workers()) + 2;
+    for (int i = 0; i < count; ++i)
+        spawn([&running, count] {
+            ++running;
+            while (running < count) yield_if_due();
+        });
+    p.drain();
+    CHECK(running == count);
+}
