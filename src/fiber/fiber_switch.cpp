@@ -130,9 +130,10 @@ constexpr auto own_kind = static_cast<std::uint8_t>(stack_kind::own) | started_b
 
 // The request of a swapped fiber goes where it can be read once the stack has gone away.
 template <class Request>
-[[gnu::noinline]] Request* keep_request(fiber_worker& worker, const Request& request,
+[[gnu::noinline]] Request* keep_request(fiber_worker& worker, Request& request,
                                         Request& kept) noexcept {
     kept = request;
+    if constexpr (std::is_same_v<Request, suspend_request>) request.taken = true;
     kept.relocate(worker.scratch, request.callable);
     kept.callable = worker.scratch;
     return &kept;
@@ -190,8 +191,9 @@ runnable* after_wait(fiber_worker& worker, fiber_block& left) noexcept {
 }
 
 runnable* after_suspend(fiber_worker& worker, fiber_block& left) noexcept {
-    const auto& request = static_cast<const suspend_request&>(*worker.leaving);
+    auto& request = static_cast<suspend_request&>(*worker.leaving);
     list(left);
+    request.taken = true;
     return request.call(request.callable, &left);
 }
 
@@ -256,10 +258,11 @@ runnable* after_yield(fiber_worker& worker, fiber_block& left) noexcept {
 runnable* publish_left(fiber_worker& worker, fiber_block& left, runnable* resumed_by) noexcept {
     left.extras->resumed_as = resumed_by;
     left.is_wrapped = resumed_by != &left;
-    const departure* const what = left.extras->leaving.what;
+    departure* const what = left.extras->leaving.what;
     if (left.extras->leaving.waits)
         return publish(worker, left, static_cast<const wait_request&>(*what), resumed_by);
-    const auto& request = static_cast<const suspend_request&>(*what);
+    auto& request = static_cast<suspend_request&>(*what);
+    request.taken = true;
     return request.call(request.callable, resumed_by);
 }
 
@@ -276,9 +279,8 @@ void leave_with(after_function after, wait_timer* timer, const wait_request* wai
 departure* keep_if_swapped(fiber_worker& worker, fiber_block& me, departure* what,
                            bool waits) noexcept {
     if (me.runnable::kind != swapped_kind) return what;
-    if (waits)
-        return keep_request(worker, static_cast<const wait_request&>(*what), worker.kept_wait);
-    return keep_request(worker, static_cast<const suspend_request&>(*what), worker.kept_suspend);
+    if (waits) return keep_request(worker, static_cast<wait_request&>(*what), worker.kept_wait);
+    return keep_request(worker, static_cast<suspend_request&>(*what), worker.kept_suspend);
 }
 
 namespace {

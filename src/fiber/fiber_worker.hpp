@@ -59,7 +59,7 @@ struct fiber_worker {
     fiber_block* current = nullptr;
     after_function after = nullptr;  // for the one that left last
     fiber_block* left = nullptr;
-    const departure* leaving = nullptr;  // what it asked for: a request of suspend.hpp
+    departure* leaving = nullptr;  // what it asked for: a request of suspend.hpp
     runnable* then = nullptr;      // what the worker's own stack goes on with
     activity* outside = nullptr;   // what ran on the thread before any fiber of this worker
     context home;                  // the worker's own stack, while a fiber of kind own runs

@@ -42,8 +42,45 @@ struct departure {
     void (*relocate)(void* to, void* from) noexcept;
 };
 
+template <class F>
+void relocate_callable(void* to, void* from) noexcept {
+    F& old = *static_cast<F*>(from);
+    ::new (to) F(std::move(old));
+    old.~F();
+}
+
 struct suspend_request : departure {
     runnable* (*call)(void* callable, runnable* self) noexcept;
+    bool taken = false;  // the callable is called now, or moved: it is not the fiber's any more
+};
+
+/// The callback of suspend(), until whoever goes on takes it.
+template <class Callback>
+class kept_callback {
+public:
+    explicit kept_callback(Callback& from) noexcept : callback_(std::move(from)) {
+        request_.callable = &callback_;
+    }
+    kept_callback(const kept_callback&) = delete;
+    kept_callback& operator=(const kept_callback&) = delete;
+    ~kept_callback() {
+        if (!request_.taken) callback_.~Callback();  // a hook threw before the fiber could leave
+    }
+    [[nodiscard]] suspend_request& request() noexcept { return request_; }
+
+private:
+    // Off the fiber's stack. Nothing is left there when the callback has given the fiber away.
+    static runnable* call(void* callable, runnable* self) noexcept {
+        Callback& kept = *static_cast<Callback*>(callable);
+        Callback mine(std::move(kept));
+        kept.~Callback();
+        return mine(self);
+    }
+
+    union {
+        Callback callback_;
+    };
+    suspend_request request_{{nullptr, &relocate_callable<Callback>}, &call};
 };
 
 struct wait_request : departure {
@@ -87,13 +124,6 @@ void wait_firmly_function(void* wait, void* operations);
 /// The same for a withdrawing_request.
 void wait_withdrawing_function(void* request, void*);
 
-template <class F>
-void relocate_callable(void* to, void* from) noexcept {
-    F& old = *static_cast<F*>(from);
-    ::new (to) F(std::move(old));
-    old.~F();
-}
-
 template <class Publish>
 bool call_publish(void* callable, waiter& self) noexcept {
     Publish mine(std::move(*static_cast<Publish*>(callable)));
@@ -111,20 +141,16 @@ concept plain_callable = std::is_trivially_destructible_v<F>;
 
 }  // namespace detail
 
+/// The callback is destroyed off the fiber's stack, when it has returned: perhaps while the fiber
+/// goes on already.
 /// Suspends: always. Cancel: ignored. From: a fiber; elsewhere it aborts. Fails: never.
 template <class Callback>
     requires std::is_nothrow_invocable_r_v<runnable*, Callback&, runnable*>
 [[gnu::always_inline]] inline void suspend(Callback callback) {
     static_assert(detail::scratch_callable<Callback>,
                   "suspend: the callback must be nothrow-movable and at most 64 bytes");
-    static_assert(detail::plain_callable<Callback>,
-                  "suspend: the callback must be trivially destructible");
-    detail::suspend_request request{{&callback, &detail::relocate_callable<Callback>},
-                                    [](void* callable, runnable* self) noexcept -> runnable* {
-                                        Callback mine(std::move(*static_cast<Callback*>(callable)));
-                                        return mine(self);
-                                    }};
-    detail::call_switching(&detail::suspend_function, &request);
+    detail::kept_callback<Callback> kept(callback);
+    detail::call_switching(&detail::suspend_function, &kept.request());
 }
 
 namespace detail {
