@@ -13,6 +13,7 @@
 #include <weft/fiber/suspend.hpp>
 
 #include "fiber/fiber_extras.hpp"
+#include "fiber/fiber_life.hpp"
 #include "fiber/fiber_worker.hpp"
 #include "fiber/wait_graph.hpp"
 
@@ -59,7 +60,7 @@ fiber::~fiber() {
     request_stop();
     wait_for_end(*block_, joins_at_end);
     if (block_->extras != nullptr && block_->extras->error != nullptr)
-        block_->home->unhandled(std::exchange(block_->extras->error, nullptr), *block_);
+        detail::give_to_nobody(*block_, std::exchange(block_->extras->error, nullptr));
     detail::release(block_);
 }
 
@@ -86,7 +87,7 @@ void fiber::detach() noexcept {
         left->has_handle = false;
         if (left->finished && left->extras != nullptr) std::swap(nobodys, left->extras->error);
     }
-    if (nobodys != nullptr) left->home->unhandled(std::move(nobodys), *left);
+    if (nobodys != nullptr) detail::give_to_nobody(*left, std::move(nobodys));
     detail::release(left);
 }
 

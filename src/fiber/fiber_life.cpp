@@ -27,23 +27,38 @@ namespace weft::inline v0::detail {
 namespace {
 
 std::terminate_handler terminate_before = nullptr;
+std::atomic<bool> told = false;  // whose exception it is that terminates
+
+void tell_whose(const fiber_block& block, const std::exception_ptr& error) noexcept {
+    const char* const name = static_cast<const activity&>(block).name;
+    report line;
+    line.text(error != nullptr ? "weft: fiber '" : "weft: terminate in fiber '");
+    line.text(*name != 0 ? name : "(no name)").text("'");
+    if (error != nullptr) {
+        line.text(" ended with an exception that nobody could take");
+        try {
+            std::rethrow_exception(error);
+        } catch (const std::exception& known) { line.text(": ").text(known.what()); } catch (...) {
+        }
+    }
+    line.text("\n").write();
+}
 
 // Terminate happens at the throw, with the stack as it was; here it is said whose stack that is.
 [[noreturn]] void name_fiber_and_terminate() {
     const fiber_worker* const worker = fiber_worker::here();
-    if (worker != nullptr && worker->current != nullptr) {
-        const char* const name = static_cast<const activity*>(worker->current)->name;
-        report()
-            .text("weft: terminate in fiber ")
-            .text(*name != 0 ? name : "(no name)")
-            .text("\n")
-            .write();
-    }
+    if (worker != nullptr && worker->current != nullptr && !told.exchange(true))
+        tell_whose(*worker->current, std::current_exception());
     terminate_before();
     std::abort();
 }
 
 }  // namespace
+
+void give_to_nobody(fiber_block& ended, std::exception_ptr error) noexcept {
+    if (!ended.home->takes_exceptions() && !told.exchange(true)) tell_whose(ended, error);
+    ended.home->unhandled(std::move(error), ended);
+}
 
 void name_fibers_at_terminate() noexcept {
     static const bool once = [] {
@@ -154,7 +169,7 @@ bool prepare(fiber_worker& worker, fiber_block& block) noexcept {
             block.runnable::kind |= started_bit;
             return true;
         } catch (const std::logic_error&) {  // what it was told makes no sense, and never will
-            block.home->unhandled(std::current_exception(), block);
+            give_to_nobody(block, std::current_exception());
             break;
         } catch (...) {
             if (fiber_list::of(*block.home).hungry.wait(block)) return false;
@@ -162,7 +177,7 @@ bool prepare(fiber_worker& worker, fiber_block& block) noexcept {
                 std::this_thread::yield();
                 continue;
             }
-            block.home->unhandled(std::current_exception(), block);
+            give_to_nobody(block, std::current_exception());
             break;
         }
     }
@@ -238,7 +253,7 @@ void finish(fiber_block& me) noexcept {
             if (!me.has_handle) std::swap(nobodys, me.extras->error);
         }
     }
-    if (nobodys != nullptr) me.home->unhandled(std::move(nobodys), me);
+    if (nobodys != nullptr) give_to_nobody(me, std::move(nobodys));
     if (woken != nullptr) woken->wake();
 }
 

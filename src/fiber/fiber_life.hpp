@@ -45,6 +45,9 @@ void bury(fiber_block& ended) noexcept;
 /// Off its stack: gives everything back.
 runnable* after_end(fiber_worker& worker, fiber_block& ended) noexcept;
 
+/// For executor::unhandled(). If that terminates, a line says whose exception it was.
+void give_to_nobody(fiber_block& ended, std::exception_ptr error) noexcept;
+
 /// From now on terminate says in which fiber it happens, before it does what it did before.
 void name_fibers_at_terminate() noexcept;
 

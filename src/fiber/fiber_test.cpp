@@ -207,3 +207,26 @@ WEFT_TEST("fiber misuse: joining nothing, or itself, aborts") {
     };
     EXPECT_DEATH(misuse(), "fiber::join: a fiber cannot join itself");
 }
+
+WEFT_TEST("fiber: an exception of one that nobody joined names it when it terminates") {
+    weft_test::allow_threads_in_death_tests();
+    const auto destroyed = [] {
+        loop s({.external_wakes = false});
+        fiber f(s, {.name = "the unlucky"}, [] { throw std::runtime_error("its what"); });
+        s.run();
+    };
+    EXPECT_DEATH(destroyed(),
+                 "^weft: fiber 'the unlucky' ended with an exception that nobody could take: its "
+                 "what\nterminate called");
+    const auto detached = [] {
+        loop s({.external_wakes = false});
+        go(s, {.name = "another"}, [&s] {
+            fiber f(s, {.name = "the lost"}, [] { throw 7; });
+            yield();
+            f.detach();
+        });
+        s.run();
+    };
+    EXPECT_DEATH(detached(),
+                 "^weft: fiber 'the lost' ended with an exception that nobody could take\nterm");
+}

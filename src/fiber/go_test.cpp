@@ -230,7 +230,8 @@ WEFT_TEST("go: an exception with no handler terminates at the throw") {
     };
     EXPECT_DEATH(
         misuse(),
-        "^weft: terminate in fiber the thrower\nterminate called after throwing(.|\n)*nobody's");
+        "^weft: fiber 'the thrower' ended with an exception that nobody could take: nobody's\n"
+        "terminate called after throwing(.|\n)*nobody's");
 }
 
 LOOP_TEST("go: one that never waits gives its stack to the next, and none keeps one") {
