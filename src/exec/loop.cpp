@@ -127,7 +127,7 @@ void loop::run_ready() noexcept {
             r = worker_.take();
         }
         if (r == nullptr) return;
-        while ((r = r->run()) != nullptr) {
+        while ((r = detail::run_one(*r)) != nullptr) {
             if (!worker_.count_transfer()) {  // a chain without end: others come first now
                 worker_.ready.push(r);
                 break;
@@ -184,7 +184,7 @@ bool loop::step_once() noexcept {
     look_around();
     runnable* const r = worker_.take();
     if (r != nullptr)
-        if (runnable* const following = r->run()) worker_.put_first(following);
+        if (runnable* const following = detail::run_one(*r)) worker_.put_first(following);
     stepping_ = false;
     return r != nullptr;
 }
@@ -281,6 +281,7 @@ bool loop::is_here() const noexcept {
 }
 
 void loop::post(runnable* r) {
+    detail::note_posted(*r);
     if (detail::this_thread_block().runs_for == &worker_) [[likely]]
         worker_.ready.push(r);
     else
@@ -288,6 +289,7 @@ void loop::post(runnable* r) {
 }
 
 void loop::defer(runnable* r) {
+    detail::note_posted(*r);
     if (detail::this_thread_block().runs_for == &worker_) [[likely]]
         worker_.wake(r);
     else

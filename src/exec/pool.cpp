@@ -272,6 +272,7 @@ void pool::describe(const std::function<void(std::string_view)>& line) const {
 }
 
 void pool::post(runnable* r) {
+    detail::note_posted(*r);
     if (detail::pool_worker* const here = core_->worker_here()) [[likely]]
         here->post(r);
     else
@@ -279,6 +280,7 @@ void pool::post(runnable* r) {
 }
 
 void pool::defer(runnable* r) {
+    detail::note_posted(*r);
     detail::pool_worker* const here = core_->worker_here();
     if (here == nullptr) return core_->post_from_outside(r);
     if (here->shared == nullptr || r->bound_to != 0 || core_->options.force_migrate)

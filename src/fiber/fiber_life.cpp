@@ -328,6 +328,7 @@ fiber_block* successor_of(fiber_block& ended) noexcept {
     heir.on = &worker;
     bind_if_it_stays(worker, heir);
     worker.current = &heir;
+    note_runs(heir);
     this_thread_block().running = heir.running;
     bury(ended);
     return &heir;

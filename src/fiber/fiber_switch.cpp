@@ -39,6 +39,7 @@ namespace {
 // Where others take from the queues it goes to the slot: they must see it while this worker runs
 // something else.
 void run_first(fiber_worker& worker, runnable* r) noexcept {
+    note_runs(*r);  // it was taken out of its queue
     if (worker.exec.shared != nullptr)
         return r->bound_to == 0 ? worker.exec.wake(r) : worker.exec.home.post(r);
     if (worker.attachment != nullptr && (r->bound_to == 0 || r->bound_to == worker.exec.number))
@@ -76,12 +77,13 @@ void adopt_thread(fiber_block& me) noexcept {
 template <class Block>
 [[gnu::always_inline]] inline void leave_for(fiber_worker& worker, Block& me,
                                              runnable* next) noexcept {
-    if (next == &me) return;  // its event came meanwhile
+    if (next == &me) return note_runs(me);  // its event came meanwhile
     thread_block& thread = this_thread_block();
     me.running = thread.running;
     if (next != nullptr && next->kind == me.runnable::kind) [[likely]] {
         auto& other = static_cast<Block&>(*next);
         worker.current = &other;
+        note_runs(other);
         thread.running = other.running;
         swap_here(me.where, other.where);
     } else {
@@ -190,11 +192,20 @@ runnable* after_wait(fiber_worker& worker, fiber_block& left) noexcept {
     return publish(worker, left, static_cast<const wait_request&>(*worker.leaving), &left);
 }
 
+// What a callback of suspend() wants to be run next: nobody else runs it.
+runnable* checked(runnable* next) noexcept {
+#if defined(WEFT_CHECKS) && WEFT_CHECKS
+    WEFT_ASSERT(next == nullptr || !next->is_posted.load(std::memory_order_relaxed),
+                "suspend: what the callback returned is posted, too: it is resumed twice");
+#endif
+    return next;
+}
+
 runnable* after_suspend(fiber_worker& worker, fiber_block& left) noexcept {
     auto& request = static_cast<suspend_request&>(*worker.leaving);
     list(left);
     request.taken = true;
-    return request.call(request.callable, &left);
+    return checked(request.call(request.callable, &left));
 }
 
 runnable* after_yield(fiber_worker& worker, fiber_block& left) noexcept {
@@ -237,6 +248,7 @@ runnable* after_yield(fiber_worker& worker, fiber_block& left) noexcept {
                                                            fiber_block& other) noexcept {
     me.running = thread.running;
     worker.current = &other;
+    note_runs(other);
     thread.running = other.running;
     return swap_clean(*thread.exceptions, me.where, other.where).left;
 }
@@ -263,7 +275,7 @@ runnable* publish_left(fiber_worker& worker, fiber_block& left, runnable* resume
         return publish(worker, left, static_cast<const wait_request&>(*what), resumed_by);
     auto& request = static_cast<suspend_request&>(*what);
     request.taken = true;
-    return request.call(request.callable, resumed_by);
+    return checked(request.call(request.callable, resumed_by));
 }
 
 // By the worker's own stack: whoever is next on a loop expects nothing to be left to do.
@@ -323,8 +335,10 @@ void wait_firmly_function(void* argument, void* known) {
     const context* left = &me.where;
     if (next == nullptr || next->kind != own_kind) [[unlikely]]
         left = switch_to_worker(thread, *worker, me, next);
-    else if (next != &me) [[likely]]  // else its event came meanwhile
+    else if (next != &me) [[likely]]
         left = switch_to_own(thread, *worker, me, static_cast<fiber_block&>(*next));
+    else  // its event came meanwhile
+        note_runs(me);
     if (left == nullptr) [[unlikely]]
         arrive();
     me.reason.store(nullptr, std::memory_order_relaxed);
@@ -486,6 +500,7 @@ runnable* run_on(fiber_worker& worker, fiber_block& block) noexcept {
     thread_block& thread = this_thread_block();
     worker.outside = thread.running;
     worker.current = &block;
+    note_runs(block);
     block.on = &worker;
     thread.running = block.running;
     call_switching(&enter_function, &block, &worker);
@@ -516,6 +531,7 @@ template <class Block>
     if (next != nullptr && next->kind == me.runnable::kind) {
         auto& other = static_cast<Block&>(*next);
         worker.current = &other;
+        note_runs(other);
         this_thread_block().running = other.running;
         jump_from_here(other.where);
     }

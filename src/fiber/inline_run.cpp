@@ -71,6 +71,7 @@ void run_as_call(fiber_block& me, fiber_block& child) noexcept {
     child.set_stack(me.stack_low, me.stack_size());
     child.runnable::kind = own_started;
     fiber_worker::here()->current = &child;
+    note_runs(child);
     this_thread_block().running = &child;
     live_on(child);
     fiber_worker& worker = *fiber_worker::here();

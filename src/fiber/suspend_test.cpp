@@ -122,3 +122,36 @@ POOL_TEST("suspend: stress, callbacks with destructors whose fibers go on elsewh
     while (counted::objects != 0) std::this_thread::yield();  // the last may still be returning
     CHECK(counted::alive == 0);
 }
+
+#if defined(WEFT_CHECKS) && WEFT_CHECKS
+MATRIX_TEST("suspend misuse: a second resume aborts") {
+    const auto twice = [this] {
+        static runnable* parked;
+        spawn([] {
+            suspend([](runnable* r) noexcept -> runnable* {
+                parked = r;
+                return nullptr;
+            });
+        });
+        run_until_blocked();
+        s.post(parked);
+        s.post(parked);
+    };
+    EXPECT_DEATH(twice(), "a runnable is posted that is queued already, or resumed twice");
+}
+
+MATRIX_TEST("suspend misuse: a callback that posts its fiber and returns it aborts") {
+    const auto twice = [this] {
+        static loop* here;
+        here = &s;
+        spawn([] {
+            suspend([](runnable* r) noexcept -> runnable* {
+                here->post(r);
+                return r;
+            });
+        });
+        run();
+    };
+    EXPECT_DEATH(twice(), "what the callback returned is posted, too");
+}
+#endif
