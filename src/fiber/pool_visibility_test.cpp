@@ -167,3 +167,18 @@ WEFT_TEST("pool: stress: drain does not return while somebody is alive") {
         REQUIRE(ended == 2);
     }
 }
+
+WEFT_TEST("pool: a yield to one that has not started is one dispatch, not two") {
+    pool p({.workers = 1});
+    const std::uint64_t before = p.counters(0).dispatches;
+    constexpr std::uint64_t rounds = 100;
+    go(p, [] {
+        for (std::uint64_t i = 0; i < rounds; ++i) {
+            go([] {});
+            yield();
+        }
+    });
+    p.drain();
+    CHECK(p.counters(0).dispatches - before ==
+          1 + 2 * rounds);  // each round: the new one, and back
+}
