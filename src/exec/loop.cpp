@@ -95,7 +95,7 @@ loop::~loop() {
     if (detail::residents* const all = residents_.load(std::memory_order_acquire)) all->stop_all();
     if (const stuck_report left = run()) {
         std::fputs("weft: loop: destroyed while these cannot end:\n", stderr);
-        std::fputs(left.text().c_str(), stderr);
+        std::fputs(left.text(stuck_report::most_printed).c_str(), stderr);
         detail::fail("loop: destroyed while somebody in it waits for what cannot come");
     }
     while (posters_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
@@ -354,9 +354,12 @@ stuck_report loop::stuck() const {
     return report;
 }
 
-std::string stuck_report::text() const {
+std::string stuck_report::text(std::size_t most) const {
     std::string all;
-    for (const std::string& line : waiters) all.append(line).append("\n");
+    const std::size_t told = std::min(most, waiters.size());
+    for (std::size_t i = 0; i < told; ++i) all.append(waiters[i]).append("\n");
+    if (told < waiters.size())
+        all.append("and ").append(std::to_string(waiters.size() - told)).append(" more\n");
     return all;
 }
 

@@ -212,6 +212,14 @@ WEFT_TEST("loop: without external wakes, work that nobody finishes is reported")
     CHECK(!s.run());
 }
 
+WEFT_TEST("stuck_report: tells so many lines, and how many more there are") {
+    const stuck_report report{{"a", "b", "c"}};
+    CHECK(report.text() == "a\nb\nc\n");
+    CHECK(report.text(3) == report.text());
+    CHECK(report.text(1) == "a\nand 2 more\n");
+    CHECK(stuck_report{}.text(0).empty());
+}
+
 WEFT_TEST("loop: a manual clock moves only by hand") {
     manual_clock clock;
     loop s({.external_wakes = false, .clock = &clock});

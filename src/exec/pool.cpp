@@ -219,7 +219,7 @@ pool::~pool() {
     refuse_inside("~pool");
     if (const stuck_report late = shutdown(std::chrono::seconds(5))) {
         std::fputs("weft: pool: destroyed, and after 5 s these have not ended:\n", stderr);
-        std::fputs(late.text().c_str(), stderr);
+        std::fputs(late.text(stuck_report::most_printed).c_str(), stderr);
         drain();
     }
     core_.reset();

@@ -157,6 +157,17 @@ WEFT_TEST("loop misuse: its end aborts with a list when somebody can never end")
     EXPECT_DEATH(misuse(), "destroyed while these cannot end(.|\n)*the deaf one: waits for nobody");
 }
 
+WEFT_TEST("loop misuse: of many who can never end the first hundred are listed") {
+    const auto misuse = [] {
+        static constexpr wait_reason deaf{"waits for nobody", false};
+        loop s({.external_wakes = false});
+        for (int i = 0; i < 102; ++i)
+            go(s, [] { wait(deaf, no_deadline, [](waiter&) noexcept { return true; }); });
+        s.run_until_blocked();
+    };
+    EXPECT_DEATH(misuse(), "waits for nobody(.|\n)*\nand 2 more\n");
+}
+
 LOOP_TEST("loop: run reports who is stuck and on what") {
     fiber_handle h;
     go(s, {.name = "stuck one"}, [&] {

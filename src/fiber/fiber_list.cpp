@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <weft/base/assert.hpp>
+#include <weft/exec/stuck_report.hpp>
 #include <weft/fiber/dump.hpp>
 #include <weft/fiber/run.hpp>
 #include <weft/fiber/this_fiber.hpp>
@@ -37,12 +38,14 @@ struct registry {
 
 // Those that nobody waits for at the end of the program: what they hold is never released.
 [[maybe_unused]] void report_leaked() {
-    bool any = false;
-    fiber_list::describe_all([&any](std::string_view line) {
-        if (!std::exchange(any, true))
+    constexpr std::size_t most = stuck_report::most_printed;
+    std::size_t count = 0;
+    fiber_list::describe_all([&count](std::string_view line) {
+        if (count == 0)
             report().text("weft: at the end of the program these have not ended:\n").write();
-        report().text("  ").text(std::string(line).c_str()).text("\n").write();
+        if (++count <= most) report().text("  ").text(std::string(line).c_str()).text("\n").write();
     });
+    if (count > most) report().text("  and ").decimal(count - most).text(" more\n").write();
 }
 
 registry* make_registry() {
