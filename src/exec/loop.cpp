@@ -128,7 +128,7 @@ void loop::run_ready() noexcept {
         }
         if (r == nullptr) return;
         while ((r = detail::run_one(*r)) != nullptr) {
-            if (!worker_.count_transfer()) {  // a chain without end: others come first now
+            if (!worker_.may_run_next()) {  // a chain without end: others come first now
                 worker_.ready.push(r);
                 break;
             }
@@ -185,6 +185,7 @@ bool loop::step_once() noexcept {
     runnable* const r = worker_.take();
     if (r != nullptr)
         if (runnable* const following = detail::run_one(*r)) worker_.put_first(following);
+    worker_.was_picked = false;
     stepping_ = false;
     return r != nullptr;
 }

@@ -57,7 +57,7 @@ void pool_worker::work() noexcept {
 
 void pool_worker::run_chain(runnable* r) noexcept {
     while ((r = run_one(*r)) != nullptr) {
-        if (!count_transfer()) {  // a chain of transfers without end: others come first now
+        if (!may_run_next()) {  // a chain of transfers without end: others come first now
             receive(r, std::memory_order_seq_cst);
             return core.notify();
         }

@@ -507,14 +507,17 @@ runnable* run_on(fiber_worker& worker, fiber_block& block) noexcept {
     thread.running = worker.outside;
     worker.current = nullptr;
     runnable* const then = std::exchange(worker.then, nullptr);
-    if (then != nullptr) worker.exec.count_missed();  // it was picked: whoever runs it counts it
     if (worker.after != nullptr) {
         const after_function after = std::exchange(worker.after, nullptr);
         if (runnable* const first = after(worker, *worker.left)) {
-            if (then != nullptr) run_first(worker, then);
+            if (then != nullptr) {
+                worker.exec.count_missed();  // it is picked once more
+                run_first(worker, then);
+            }
             return first;
         }
     }
+    worker.exec.was_picked = then != nullptr;
     return then;
 }
 

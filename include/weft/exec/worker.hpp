@@ -65,6 +65,16 @@ struct worker {
         return r;
     }
 
+    /// For what a runnable has returned. False: it is time to look around, and others come first;
+    /// never of one that was picked, which had its turn in the queue.
+    [[nodiscard]] bool may_run_next() noexcept {
+        if (was_picked) {
+            was_picked = false;
+            return true;
+        }
+        return count_transfer();
+    }
+
     /// For one that is run without having been picked. False: it is time to look around.
     [[nodiscard]] bool count_transfer() noexcept {
         const std::uint32_t left = ticks.load(std::memory_order_relaxed);
@@ -162,6 +172,7 @@ struct worker {
     std::uint32_t slot_left = slot_limit;  // wakes that go to the slot until one goes to the queue
     bool wake_slot = false;
     bool local = false;             // nobody but this thread runs what is woken here
+    bool was_picked = false;        // what a runnable has just returned came from pick()
     bool closed = false;            // no other thread ever wakes or cancels anything here
     std::uint16_t number = 0;       // in its pool, from 1
     pool_worker* shared = nullptr;  // itself, if others may take from it
