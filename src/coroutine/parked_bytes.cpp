@@ -133,6 +133,7 @@ bool show_bytes(std::span<std::byte> whole_stack, std::span<std::byte> parked,
                 std::uintptr_t hidden) noexcept {
     const std::size_t room = red_zone(whole_stack, parked);
     auto* const below = const_cast<volatile std::byte*>(parked.data() - room);
+    static_cast<void>(VALGRIND_MAKE_MEM_UNDEFINED(parked.data() - room, room));
     for (std::size_t i = 0; i < room; ++i) below[i] = std::byte{0xa5};
     return invert(parked, false) == hidden;
 }
