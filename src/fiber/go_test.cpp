@@ -3,7 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <weft/fiber/go.hpp>
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -126,42 +125,6 @@ MATRIX_TEST("go: the callable is destroyed when the fiber ends, on the fiber") {
     spawn(tells(log, alive));
     run();
     CHECK(log == "ran destroyed");
-}
-
-// Every so many dispatches the loop looks around: that must not cost anybody its turn. With 32 or
-// 61 fibers it would be the same one's each time.
-MATRIX_TEST("go: however many yield, each has its turn, in order") {
-    for (std::size_t count : {1U, 2U, 3U, 30U, 31U, 32U, 60U, 61U, 62U, 64U}) {
-        std::vector<std::size_t> turns;
-        for (std::size_t i = 0; i < count; ++i)
-            spawn([&turns, i] {
-                for (int n = 0; n < 70; ++n) {
-                    turns.push_back(i);
-                    yield();
-                }
-            });
-        run();
-        REQUIRE(turns.size() == 70 * count);
-        for (std::size_t i = 0; i < turns.size(); ++i) REQUIRE(turns[i] == i % count);
-    }
-}
-
-WEFT_TEST("go: however many yield on a pool of one worker, each has its turn") {
-    for (const stack_kind kind : {stack_kind::own, stack_kind::swapped})
-        for (std::size_t count = 55; count <= 65; ++count) {
-            pool p({.workers = 1});
-            std::vector<long> turns(count);
-            std::size_t reached = 0;
-            go(p, [&] {  // from inside, so that none begins before all are there
-                for (std::size_t i = 0; i < count; ++i)
-                    go({.kind = kind}, [&, i] {
-                        for (; reached < count && turns[i] < 1000; yield())
-                            if (++turns[i] == 20) ++reached;
-                    });
-            });
-            p.drain();
-            CHECK(*std::ranges::max_element(turns) < 60);
-        }
 }
 
 MATRIX_TEST("go: hundreds at once, each yielding many times") {

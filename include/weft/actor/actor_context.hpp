@@ -97,10 +97,10 @@ public:
     }
 
 private:
-    [[gnu::cold]] void lock_otherwise(detail::isolation_slot* mine) const;
+    void lock_otherwise(detail::isolation_slot* mine) const;
     void lock_from_another(detail::isolation_slot& mine) const;
     [[nodiscard]] bool wait_from_another(detail::isolation_slot& mine, time_point deadline) const;
-    [[gnu::cold]] void unlock_otherwise(detail::isolation_slot* mine) const noexcept;
+    void unlock_otherwise(detail::isolation_slot* mine) const noexcept;
     void around(detail::isolation_slot& mine, wait_call wait, void* request) const override;
     [[nodiscard]] detail::actor_path let_go(detail::isolation_slot& mine) const noexcept;
     void arrived(detail::isolation_slot& mine, const detail::actor_path& path) const noexcept;

@@ -141,7 +141,7 @@ struct worker {
         front = r;
     }
 
-    /// Whether it is a loop's, and `executor` is that loop: what it starts and counts needs nobody.
+    /// Whether it is that loop's own: then what is started and counted here needs nobody else.
     [[nodiscard]] bool is_loop(const executor& of) const noexcept {
         return &home == &of && local && number == 0;
     }
