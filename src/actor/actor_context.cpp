@@ -37,6 +37,7 @@ const lock_names actor_names{{"waits for an actor", false},
 // The last touch is the unlock: then somebody else is inside, and may destroy it.
 actor_path actor_context::let_go(isolation_slot& mine) const noexcept {
     const actor_path path = std::exchange(path_, {});
+    leaves_simply_ = nullptr;
     mine.held = nullptr;
     core_.unlock();
     WEFT_TEST_POINT("actor_context: let go");
@@ -46,6 +47,7 @@ actor_path actor_context::let_go(isolation_slot& mine) const noexcept {
 // With the lock held.
 void actor_context::arrived(isolation_slot& mine, const actor_path& path) const noexcept {
     path_ = path;
+    leaves_simply_ = path.is_plain() ? &mine : nullptr;
     mine.held = this;
 }
 
@@ -71,10 +73,16 @@ void actor_context::lock_otherwise(isolation_slot* mine) const {
         core_.lock_at_once(detail::actor_names);
         thread_arrived();
     } else if (mine->held == this) {
-        ++path_.again;
+        enter_again();
     } else {
         lock_from_another(*mine);
     }
+}
+
+// By whoever is inside.
+void actor_context::enter_again() const noexcept {
+    ++path_.again;
+    leaves_simply_ = nullptr;
 }
 
 void actor_context::lock_from_another(isolation_slot& mine) const {
@@ -94,12 +102,12 @@ bool actor_context::try_lock() const {
         return true;
     }
     if (mine->held == this) {
-        ++path_.again;
+        enter_again();
         return true;
     }
     if (mine->held == nullptr) {
         if (!core_.try_lock()) return false;
-        mine->held = this;
+        arrived(*mine, {});
         return true;
     }
     const auto& left = static_cast<const actor_context&>(*mine->held);
@@ -115,7 +123,7 @@ bool actor_context::try_lock_until(time_point deadline) const {
     if (mine != nullptr && mine->held != nullptr) return wait_from_another(*mine, deadline);
     if (!core_.try_lock_until(deadline, detail::actor_names)) return false;
     if (mine != nullptr)
-        mine->held = this;
+        arrived(*mine, {});
     else
         thread_arrived();
     return true;
@@ -136,14 +144,15 @@ bool actor_context::wait_from_another(isolation_slot& mine, time_point deadline)
 
 // --- leaving
 
-void actor_context::unlock_otherwise(isolation_slot* mine) const noexcept {
-    const bool in_thread = mine == nullptr;
+void actor_context::unlock_otherwise() const noexcept {
     WEFT_ASSERT(is_held(), "actor_context: left by a fiber or thread that is not inside");
+    isolation_slot* const mine = detail::isolation_slot_here();
     if (path_.again != 0) {
         --path_.again;
+        if (path_.is_plain()) leaves_simply_ = mine;
         return;
     }
-    if (in_thread) {
+    if (mine == nullptr) {
         thread_.store(nullptr, std::memory_order_relaxed);
         core_.unlock();
         return;
@@ -163,7 +172,7 @@ bool actor_context::is_held() const noexcept {
 
 bool actor_context::thread_again() const noexcept {
     if (thread_.load(std::memory_order_relaxed) != detail::running_owner()) return false;
-    ++path_.again;
+    enter_again();
     return true;
 }
 

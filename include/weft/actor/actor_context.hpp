@@ -56,6 +56,7 @@ public:
             return lock_otherwise(mine);
         core_.lock_at_once(detail::actor_names);
         mine->held = this;
+        leaves_simply_ = mine;
     }
 
     /// Enters if nobody is inside; the context that the fiber was in is let go only then.
@@ -78,11 +79,14 @@ public:
 
     /// Leaves; then enters the context again from which this one was entered.
     /// Suspends: maybe, in a fiber that goes back to another context. Cancel: ignored. From:
-    /// whoever is inside; otherwise it aborts. Fails: never.
+    /// whoever is inside. Fails: never. Aborts: if nobody is inside; with checks, if the caller is
+    /// not.
     [[gnu::always_inline]] void unlock() const noexcept {
-        detail::isolation_slot* const mine = detail::isolation_slot_here();
-        if (mine == nullptr || mine->held != this || !path_.is_plain()) [[unlikely]]
-            return unlock_otherwise(mine);
+        WEFT_CHECK(is_held(), "actor_context: left by a fiber or thread that is not inside");
+        detail::isolation_slot* const mine = leaves_simply_;
+        if (mine == nullptr) [[unlikely]]
+            return unlock_otherwise();
+        leaves_simply_ = nullptr;
         mine->held = nullptr;
         core_.unlock();
     }
@@ -98,9 +102,10 @@ public:
 
 private:
     void lock_otherwise(detail::isolation_slot* mine) const;
+    void enter_again() const noexcept;
     void lock_from_another(detail::isolation_slot& mine) const;
     [[nodiscard]] bool wait_from_another(detail::isolation_slot& mine, time_point deadline) const;
-    void unlock_otherwise(detail::isolation_slot* mine) const noexcept;
+    void unlock_otherwise() const noexcept;
     void around(detail::isolation_slot& mine, wait_call wait, void* request) const override;
     [[nodiscard]] detail::actor_path let_go(detail::isolation_slot& mine) const noexcept;
     void arrived(detail::isolation_slot& mine, const detail::actor_path& path) const noexcept;
@@ -108,7 +113,10 @@ private:
     void thread_arrived() const noexcept;
 
     mutable detail::mutex_core core_;
-    // Whoever is inside. Nothing, while nobody is.
+    // The place of the fiber that is inside, if it came from outside of all contexts and once: what
+    // unlock() needs, which does not look for its fiber then. Otherwise, and for threads, nullptr.
+    mutable detail::isolation_slot* leaves_simply_ = nullptr;
+    // Of whoever is inside. Nothing, while nobody is.
     mutable detail::actor_path path_;
     // The plain thread that is inside. relaxed: one's own name is seen by oneself.
     mutable std::atomic<const void*> thread_ = nullptr;
