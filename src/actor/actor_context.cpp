@@ -177,6 +177,7 @@ bool actor_context::thread_again() const noexcept {
 }
 
 void actor_context::thread_arrived() const noexcept {
+    leaves_simply_ = nullptr;
     thread_.store(detail::running_owner(), std::memory_order_relaxed);
 }
 

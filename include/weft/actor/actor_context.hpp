@@ -56,7 +56,7 @@ public:
             return lock_otherwise(mine);
         core_.lock_at_once(detail::actor_names);
         mine->held = this;
-        leaves_simply_ = mine;
+        if (leaves_simply_ != mine) leaves_simply_ = mine;
     }
 
     /// Enters if nobody is inside; the context that the fiber was in is let go only then.
@@ -86,7 +86,6 @@ public:
         detail::isolation_slot* const mine = leaves_simply_;
         if (mine == nullptr) [[unlikely]]
             return unlock_otherwise();
-        leaves_simply_ = nullptr;
         mine->held = nullptr;
         core_.unlock();
     }
@@ -115,6 +114,7 @@ private:
     mutable detail::mutex_core core_;
     // The place of the fiber that is inside, if it came from outside of all contexts and once: what
     // unlock() needs, which does not look for its fiber then. Otherwise, and for threads, nullptr.
+    // Once that one has left it stays as it was: every store before a locked instruction costs.
     mutable detail::isolation_slot* leaves_simply_ = nullptr;
     // Of whoever is inside. Nothing, while nobody is.
     mutable detail::actor_path path_;
