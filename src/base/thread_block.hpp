@@ -42,6 +42,8 @@ struct thread_block {
     worker* runs_for = nullptr;      // exec part: the worker that this thread is, or stands in for
     fiber_worker* fibers = nullptr;  // fiber part: the same worker's fiber side
     bool overflow_ready = false;     // stack part: this thread has an alternate signal stack
+    // coroutine part: the thread (a pthread_t) that runs in this one's stead, which waits for it
+    unsigned long handed_to = 0;
 };
 
 /// The address of the calling thread's own exception words. Slow; the switch caches it.

@@ -70,8 +70,11 @@ coroutine_thread::~coroutine_thread() {
 }
 
 void coroutine_thread::enter() noexcept {
+    thread_block& resumer = this_thread_block();  // nothing runs here before it is our turn again
+    resumer.handed_to = thread_;
     turn_.give(hand_over::body);
     turn_.await(hand_over::resumer, true);
+    resumer.handed_to = 0;
 }
 
 void coroutine_thread::leave() noexcept {

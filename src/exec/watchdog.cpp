@@ -63,6 +63,12 @@ void answer(question& q, std::uint32_t number) noexcept {
 void on_signal(int signal, siginfo_t* info, void* context) {
     const int saved_errno = errno;
     if (info->si_code == SI_QUEUE && info->si_value.sival_ptr != nullptr) {
+        if (const pthread_t other = this_thread_block().handed_to; other != 0) {
+            // A fiber on a thread of its own, which is there as long as this one waits for it.
+            ::pthread_sigqueue(other, signal, info->si_value);
+            errno = saved_errno;
+            return;
+        }
         question& q = the_question();
         const auto number =
             static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(info->si_value.sival_ptr));

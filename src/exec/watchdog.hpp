@@ -2,7 +2,8 @@
 //
 // It looks at each worker's count of dispatches a few times in the span that is allowed. If that
 // stands still while the worker runs something, it sends the worker's thread a signal, whose
-// handler writes down what runs and where; the runnable itself is not stopped.
+// handler writes down what runs and where, or passes it on to the thread that runs in its stead;
+// the runnable itself is not stopped.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -205,25 +205,41 @@ POOL_TEST("pool: fairness: of a hundred fibers that only yield all get on") {
     CHECK(reached == count);
 }
 
-WEFT_TEST("pool: watchdog names the fiber that holds its worker") {
-    std::atomic<bool> named = false;
-    std::atomic<int> reports = 0;
-    pool p({.workers = 2, .watchdog = 2ms, .stalled = [&](const stall_report& r) {
-                if (r.name == "busy") named = true;
-                ++reports;
-            }});
-    // On a slow machine a report may come while the worker still prepares it: then once more.
-    go(p, {.name = "busy"}, [&] {
-        int seen = 0;  // each hold is reported once, perhaps before this line
-        while (!named) {
-            while (reports == seen) {}
-            seen = reports;
-            suspend([&p](runnable* r) noexcept -> runnable* {
-                p.post(r);
-                return nullptr;
-            });
-        }
-    });
-    p.drain();
-    CHECK(named);
+namespace {
+
+// Holds the worker until the watchdog has reported once more; says where it was called from.
+[[gnu::noinline]] void hold(const std::atomic<int>& reports, int seen, std::atomic<void*>& from) {
+    from = __builtin_return_address(0);
+    while (reports == seen) {}
+    asm volatile("" ::: "memory");  // no tail call
+}
+
+}  // namespace
+
+WEFT_TEST("pool: watchdog names the fiber that holds its worker, and where it is, of every kind") {
+    for (const stack_kind kind :
+         {stack_kind::own, stack_kind::ucontext, stack_kind::thread, stack_kind::swapped}) {
+        std::atomic<bool> found = false;
+        std::atomic<int> reports = 0;
+        std::atomic<void*> from = nullptr;
+        pool p({.workers = 2, .watchdog = 2ms, .stalled = [&](const stall_report& r) {
+                    if (r.name == "busy" && std::ranges::count(r.stack, from.load()) == 1)
+                        found = true;
+                    ++reports;
+                }});
+        // On a slow machine a report may come while the worker still prepares it: then once more.
+        go(p, {.name = "busy", .kind = kind}, [&] {
+            int seen = 0;  // each hold is reported once, perhaps before this line
+            while (!found) {
+                hold(reports, seen, from);
+                seen = reports;
+                suspend([&p](runnable* r) noexcept -> runnable* {
+                    p.post(r);
+                    return nullptr;
+                });
+            }
+        });
+        p.drain();
+        CHECK(found);
+    }
 }
