@@ -5,8 +5,9 @@
 //   strand   on top of another executor: one at a time, so that its fibers need no locks
 //
 // An executor gets runnables by post and defer, and calls run() on each, over and over with what
-// that returns, until that is nullptr. It is never told what a fiber is. Such an executor has no
-// timers: its fibers may yield, suspend, park and join, and sleep only on a loop (see switch_to).
+// that returns, until that is nullptr. It is never told what a fiber is. Its fibers do there what
+// they do elsewhere, but for swapped ones, which need a worker of ours, and for I/O, which needs
+// its reactor.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <array>

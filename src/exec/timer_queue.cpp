@@ -9,20 +9,24 @@
 
 #include <weft/base/assert.hpp>
 #include <weft/base/test_point.hpp>
+#include <weft/exec/executor.hpp>
 
 namespace weft::inline v0 {
 
 // Held for some tens of nanoseconds, hardly ever contended.
 class timer_queue::guard {
 public:
-    explicit guard(timer_queue& queue) noexcept : queue_(queue) {
+    explicit guard(timer_queue& queue) noexcept : queue_(queue) { lock(); }
+    guard(const guard&) = delete;
+    guard& operator=(const guard&) = delete;
+    ~guard() { unlock(); }
+
+    void lock() noexcept {
         if (!queue_.shared_) return;
         while (queue_.locked_.exchange(true, std::memory_order_acquire))
             while (queue_.locked_.load(std::memory_order_relaxed)) ::sched_yield();
     }
-    guard(const guard&) = delete;
-    guard& operator=(const guard&) = delete;
-    ~guard() {
+    void unlock() noexcept {
         if (queue_.shared_) queue_.locked_.store(false, std::memory_order_release);
     }
 
@@ -34,11 +38,12 @@ timer_queue::~timer_queue() {
     WEFT_ASSERT(root_ == nullptr, "timer_queue: destroyed while a timer is armed");
 }
 
-void timer_queue::arm(timer_node& node, time_point deadline) noexcept {
+void timer_queue::arm(timer_node& node, time_point deadline, executor* post_to) noexcept {
     const guard lock(*this);
     WEFT_CHECK(node.before_ == nullptr, "timer_node: armed twice");
     node.queue_ = this;
     node.deadline_ = deadline;
+    node.post_to_ = post_to;
     node.child_ = node.sibling_ = nullptr;
     root_ = root_ == nullptr ? &node : join(root_, &node);
     root_->before_ = root_;
@@ -47,7 +52,7 @@ void timer_queue::arm(timer_node& node, time_point deadline) noexcept {
 }
 
 bool timer_queue::disarm(timer_node& node) noexcept {
-    WEFT_ASSERT(node.queue_ != nullptr, "timer_node: disarmed before it was ever armed");
+    if (node.queue_ == nullptr) return false;
     timer_queue& queue = *node.queue_;
     WEFT_TEST_POINT("timer_queue: about to disarm");
     const guard lock(queue);
@@ -57,19 +62,27 @@ bool timer_queue::disarm(timer_node& node) noexcept {
     return true;
 }
 
-// In the order of their deadlines, linked by next_node.
+// In the order of their deadlines, linked by next_node. What is posted is posted without the lock:
+// that is somebody else's code.
 runnable* timer_queue::collect(time_point now) noexcept {
-    const guard lock(*this);
+    guard lock(*this);
     runnable* first = nullptr;
     runnable** end = &first;
     while (root_ != nullptr && root_->deadline_ <= now) {
         timer_node& due = *root_;
         remove(due);
-        if (runnable* const r = due.fire_(due)) {
-            r->next_node = nullptr;
-            *end = r;
-            end = &r->next_node;
+        executor* const post_to = due.post_to_;
+        runnable* const r = due.fire_(due);
+        if (r == nullptr) continue;
+        if (post_to != nullptr) {
+            lock.unlock();
+            post_to->post(r);
+            lock.lock();
+            continue;
         }
+        r->next_node = nullptr;
+        *end = r;
+        end = &r->next_node;
     }
     note_earliest();
     return first;

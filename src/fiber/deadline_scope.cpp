@@ -56,16 +56,13 @@ bool deadline_scope::has_fired() const noexcept {
 
 // --- the timer
 
-void deadline_scope::arm(fiber_block& me, time_point now) noexcept {
+void deadline_scope::arm(time_point now) noexcept {
     if (deadline_ <= now) {
         state_ = state::late;
         return scope_.cancel(cancel_reason::timed_out);
     }
-    timer_queue* const timers = fiber_worker::here()->exec.timers;
-    WEFT_ASSERT(timers != nullptr, "with_deadline: on an executor that has no timers");
-    static_cast<void>(me);
     state_ = state::armed;
-    timers->arm(timer_, deadline_);
+    detail::arm(*fiber_worker::here(), timer_, deadline_);
 }
 
 void arm_deadlines(fiber_block& me) noexcept {
@@ -73,7 +70,7 @@ void arm_deadlines(fiber_block& me) noexcept {
     if (me.extras->deadline == nullptr) return;
     const time_point now = me.home->clock().now();
     for (deadline_scope* one = me.extras->deadline; one != nullptr; one = one->outer_)
-        if (one->state_ == deadline_scope::state::unarmed) one->arm(me, now);
+        if (one->state_ == deadline_scope::state::unarmed) one->arm(now);
 }
 
 void disarm_deadlines(fiber_block& me) noexcept {

@@ -202,12 +202,3 @@ WEFT_TEST("executor: a user's own runs fibers that yield, park, join and are sto
         CHECK(log == "abcsj");
     }
 }
-
-WEFT_TEST("executor misuse: a sleep where there are no timers aborts by name") {
-    const auto misuse = [] {
-        plain_executor e;
-        go(e, [] { sleep_for(1s); });
-        e.run_all();
-    };
-    EXPECT_DEATH(misuse(), "a deadline on an executor that has no timers");
-}

@@ -155,7 +155,6 @@ struct wait_timer : timer_node {
     static runnable* fire(timer_node& node) noexcept;
 
     fiber_block& whose;
-    bool is_guest = false;  // armed in the queue of another executor than the fiber's
 };
 
 struct own_fiber final : fiber_block {

@@ -55,7 +55,8 @@ void name_fibers_at_terminate() noexcept;
 /// False: it is cancelled, and the request says so. Aborts: inside no_suspend.
 [[nodiscard]] bool may_wait(fiber_block& me, wait_request& request) noexcept;
 void refuse_in_no_suspend(const fiber_block& me) noexcept;
-void arm(fiber_worker& worker, wait_timer& timer, time_point deadline) noexcept;
+/// In the timers of the worker, or of what stands in for them on a user's executor.
+void arm(fiber_worker& worker, timer_node& timer, time_point deadline) noexcept;
 /// The timer of one wait: in the frame of that, but for swapped fibers, whose frames go away.
 /// Aborts: if there is no memory for that.
 class timer_of_wait {
@@ -76,10 +77,14 @@ private:
     wait_timer in_frame_;
     wait_timer* const used_;
 };
-/// Arms the timer, if the wait has one.
+/// Arms the timer, if the wait has one: at once where this thread fires it.
 [[gnu::always_inline]] inline void begin_deadline(fiber_worker& worker, wait_timer* timer,
                                                   const wait_request& request) noexcept {
-    if (timer != nullptr) arm(worker, *timer, request.deadline);
+    if (timer == nullptr) return;
+    if (worker.exec.timers == nullptr) [[unlikely]]
+        worker.late_timer = timer;
+    else
+        arm(worker, *timer, request.deadline);
 }
 /// Notes what it came to; no timer is armed any more.
 [[gnu::always_inline]] inline void end_wait(fiber_block& me, wait_timer* timer,

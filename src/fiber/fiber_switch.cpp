@@ -187,9 +187,33 @@ constexpr auto swapped_kind = static_cast<std::uint8_t>(stack_kind::swapped) | s
     return waits ? nullptr : resumed_by;
 }
 
+// The same with a timer that another thread fires, perhaps at once: armed while the word says that
+// it is being published.
+[[gnu::noinline]] runnable* publish_and_arm(fiber_worker& worker, fiber_block& left,
+                                            const wait_request& request,
+                                            runnable* resumed_by) noexcept {
+    wait_timer& timer = *std::exchange(worker.late_timer, nullptr);
+    const bool deaf = !request.reason->cancellable;
+    left.closed.store(false, std::memory_order_relaxed);
+    const bool waits =
+        left.state.begin_and_publish([&left, deaf] { return !deaf && left.is_cancelled(); },
+                                     [&] {
+                                         arm(worker, timer, request.deadline);
+                                         return request.call(request.callable, left);
+                                     },
+                                     deaf);
+    return waits ? nullptr : resumed_by;
+}
+
 runnable* after_wait(fiber_worker& worker, fiber_block& left) noexcept {
     list(left);
     return publish(worker, left, static_cast<const wait_request&>(*worker.leaving), &left);
+}
+
+runnable* after_timed_wait(fiber_worker& worker, fiber_block& left) noexcept {
+    if (worker.late_timer == nullptr) return after_wait(worker, left);
+    list(left);
+    return publish_and_arm(worker, left, static_cast<const wait_request&>(*worker.leaving), &left);
 }
 
 // What a callback of suspend() wants to be run next: nobody else runs it.
@@ -271,8 +295,11 @@ runnable* publish_left(fiber_worker& worker, fiber_block& left, runnable* resume
     left.extras->resumed_as = resumed_by;
     left.is_wrapped = resumed_by != &left;
     departure* const what = left.extras->leaving.what;
-    if (left.extras->leaving.waits)
-        return publish(worker, left, static_cast<const wait_request&>(*what), resumed_by);
+    if (left.extras->leaving.waits) {
+        const auto& request = static_cast<const wait_request&>(*what);
+        if (worker.late_timer != nullptr) return publish_and_arm(worker, left, request, resumed_by);
+        return publish(worker, left, request, resumed_by);
+    }
     auto& request = static_cast<suspend_request&>(*what);
     request.taken = true;
     return checked(request.call(request.callable, resumed_by));
@@ -371,7 +398,7 @@ namespace {
     // First asked, then armed: pick() may fire timers, and this one has nobody waiting yet.
     runnable* const next = worker.exec.pick();
     begin_deadline(worker, timer, request);
-    worker.after = &after_wait;
+    worker.after = timer != nullptr ? &after_timed_wait : &after_wait;
     worker.left = &me;
     worker.leaving = &request;
     if (me.runnable::kind == swapped_kind) [[unlikely]]

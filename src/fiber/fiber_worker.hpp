@@ -59,10 +59,11 @@ struct fiber_worker {
     fiber_block* current = nullptr;
     after_function after = nullptr;  // for the one that left last
     fiber_block* left = nullptr;
-    departure* leaving = nullptr;  // what it asked for: a request of suspend.hpp
-    runnable* then = nullptr;      // what the worker's own stack goes on with
-    activity* outside = nullptr;   // what ran on the thread before any fiber of this worker
-    context home;                  // the worker's own stack, while a fiber of kind own runs
+    departure* leaving = nullptr;      // what it asked for: a request of suspend.hpp
+    wait_timer* late_timer = nullptr;  // of the one that leaves, to be armed once it has left
+    runnable* then = nullptr;          // what the worker's own stack goes on with
+    activity* outside = nullptr;       // what ran on the thread before any fiber of this worker
+    context home;                      // the worker's own stack, while a fiber of kind own runs
     portable_context portable_home;
     stack_source& stacks;
     fiber_attachment* attachment;  // nullptr: of an executor that has no workers

@@ -8,6 +8,7 @@
 
 #include "base/futex.hpp"
 #include "base/pause.hpp"
+#include "exec/timer_thread.hpp"
 #include "fiber/fiber_extras.hpp"
 #include "fiber/fiber_life.hpp"
 
@@ -63,11 +64,14 @@ bool may_wait(fiber_block& me, wait_request& request) noexcept {
     return false;
 }
 
-void arm(fiber_worker& worker, wait_timer& timer, time_point deadline) noexcept {
-    WEFT_ASSERT(worker.exec.timers != nullptr,
-                "wait: a deadline on an executor that has no timers");
-    timer.is_guest = worker.attachment == nullptr;
-    worker.exec.timers->arm(timer, deadline);
+void arm(fiber_worker& worker, timer_node& timer, time_point deadline) noexcept {
+    executor& home = worker.exec.home;
+    if (worker.attachment != nullptr) return worker.exec.timers->arm(timer, deadline);
+    // A user's executor: by the timers of the one whose thread runs it.
+    if (worker.exec.timers != nullptr) return worker.exec.timers->arm(timer, deadline, &home);
+    WEFT_ASSERT(&home.clock() == &steady_clock_source(),
+                "wait: a deadline on an executor that has a clock of its own and no timers");
+    arm_in_timer_thread(timer, deadline, home);
 }
 
 wait_timer* timer_of_wait::make_apart(fiber_block& me) noexcept {
@@ -85,13 +89,8 @@ void timer_of_wait::free_apart(wait_timer* timer) noexcept {
 // there. One that timed out disarms nothing: after the claim another thread may run it, and the
 // timer is gone.
 runnable* wait_timer::fire(timer_node& node) noexcept {
-    auto& timer = static_cast<wait_timer&>(node);
-    fiber_block& block = timer.whose;
-    const bool is_guest = timer.is_guest;
-    if (!block.waiter::claim(wait_outcome::timed_out)) return nullptr;
-    if (!is_guest) return block.resumed_as();
-    block.home->post(block.resumed_as());  // a user's executor on top of the one with the timers
-    return nullptr;
+    fiber_block& block = static_cast<wait_timer&>(node).whose;
+    return block.waiter::claim(wait_outcome::timed_out) ? block.resumed_as() : nullptr;
 }
 
 // --- plain threads

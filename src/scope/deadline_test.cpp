@@ -3,8 +3,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <weft/scope/deadline.hpp>
 
+#include <condition_variable>
+#include <deque>
+#include <mutex>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
+#include <thread>
+#include <utility>
 
 #include <weft/scope/task_group.hpp>
 #include <weft/sync/event.hpp>
@@ -259,4 +265,45 @@ WEFT_TEST("with_timeout misuse: outside any fiber aborts, and names what was cal
     EXPECT_DEATH(static_cast<void>(with_deadline(time_point(), [] {})), "with_deadline");
     EXPECT_DEATH(static_cast<void>(shield(1s, [] {})), "shield");
     EXPECT_DEATH(shield([] {}), "shield");
+}
+
+WEFT_TEST("deadline: on an executor that keeps no time it is the executor that cancels") {
+    class by_hand final : public executor {
+    public:
+        void post(runnable* r) override {
+            const std::lock_guard lock(mutex_);
+            queue_.push_back(r);
+            changed_.notify_one();
+        }
+        void defer(runnable* r) override { post(r); }
+        void run_one() {
+            std::unique_lock lock(mutex_);
+            changed_.wait(lock, [&] { return !queue_.empty(); });
+            runnable* r = std::exchange(queue_.front(), nullptr);
+            queue_.pop_front();
+            lock.unlock();
+            while (r != nullptr) r = r->run();
+        }
+
+    private:
+        std::mutex mutex_;
+        std::condition_variable changed_;
+        std::deque<runnable*> queue_;
+    };
+    by_hand e;
+    bool done = false;
+    std::thread::id cancelled_by;
+    go(e, [&] {
+        CHECK(with_timeout(1h, [] { return sleep_for(1ms), 1; }) == 1);
+        const auto too_late = with_timeout(1ms, [&] {
+            const std::stop_callback told(this_fiber::get_stop_token(),
+                                          [&] { cancelled_by = std::this_thread::get_id(); });
+            CHECK(sleep_for(1h).error() == late);
+            return 2;
+        });
+        CHECK(too_late.error() == late);
+        done = true;
+    });
+    while (!done) e.run_one();
+    CHECK(cancelled_by == std::this_thread::get_id());
 }

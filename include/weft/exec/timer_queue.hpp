@@ -19,13 +19,14 @@
 
 namespace weft::inline v0 {
 
+class executor;
 class timer_queue;
 
 /// A deadline, as a member of what waits for it.
 class timer_node {
 public:
     /// Called when the deadline has passed, once, with the queue's lock held. Returns what is to
-    /// run because of it, or nullptr.
+    /// run because of it, or nullptr: with the queue's owner, or where arm() was told to.
     using function = runnable* (*)(timer_node&) noexcept;
 
     explicit timer_node(function fire) noexcept : fire_(fire) {}
@@ -38,6 +39,7 @@ private:
     function fire_;
     time_point deadline_{};
     timer_queue* queue_ = nullptr;  // the queue that it was last armed in
+    executor* post_to_ = nullptr;
     timer_node* child_ = nullptr;
     timer_node* sibling_ = nullptr;
     timer_node* before_ = nullptr;  // elder sibling, or parent of a first child; itself: the root
@@ -51,8 +53,9 @@ public:
     timer_queue& operator=(const timer_queue&) = delete;
     ~timer_queue();
 
-    /// The node must not be armed. From: any thread if shared, else the owner's.
-    void arm(timer_node& node, time_point deadline) noexcept;
+    /// The node must not be armed. What it gives is posted to post_to, if that is not nullptr.
+    /// From: any thread if shared, else the owner's.
+    void arm(timer_node& node, time_point deadline, executor* post_to = nullptr) noexcept;
 
     /// True: the node was armed and is no more; it will not fire. From: as arm().
     static bool disarm(timer_node& node) noexcept;

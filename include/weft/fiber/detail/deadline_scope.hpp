@@ -2,7 +2,7 @@
 //
 // The timer is armed when the fiber first waits inside (or asks for a stop token, or opens a
 // group): a scope around something that does not wait costs little. When it fires, the scope itself
-// is what runs next on that thread, and cancels.
+// is what runs next on that thread, or on the user's executor where its fiber lives, and cancels.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -38,7 +38,7 @@ private:
 
     runnable* run() noexcept override;
     static runnable* fire(timer_node& node) noexcept;
-    void arm(fiber_block& me, time_point now) noexcept;
+    void arm(time_point now) noexcept;
     void wait_until_run() noexcept;
 
     cancel_scope scope_;

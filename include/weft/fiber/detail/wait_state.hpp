@@ -141,12 +141,13 @@ public:
         return first;
     }
 
-    /// For any source, where others may resume it: publish() within. False: it is cancelled
-    /// already, or its event was there, and the caller resumes it. True: nothing of it is touched
-    /// any more.
+    /// For any source, or any but cancellation, where others may resume it: publish() within.
+    /// False: it is cancelled already, or its event was there, and the caller resumes it. True:
+    /// nothing of it is touched any more.
     template <class IsCancelled, class Publish>
     [[nodiscard, gnu::always_inline]] bool begin_and_publish(IsCancelled is_cancelled,
-                                                             Publish publish) noexcept {
+                                                             Publish publish,
+                                                             bool deaf = false) noexcept {
         const std::uint32_t epoch = next_epoch();
         word_.exchange(epoch | preparing, std::memory_order_seq_cst);
         WEFT_TEST_POINT("wait: the word says preparing");
@@ -155,7 +156,7 @@ public:
         if (!is_cancelled()) {
             waits = publish();
             WEFT_TEST_POINT("wait: published, the word says preparing");
-            now = waits ? waiting : running;
+            now = waits ? (deaf ? waiting_deaf : waiting) : running;
         }
         word_.store(epoch | now, std::memory_order_seq_cst);
         return waits;
