@@ -149,7 +149,7 @@ void pool_core::send(pool_worker& to, runnable* r) noexcept {
 
 std::ptrdiff_t pool_core::alive() const noexcept {
     std::ptrdiff_t sum = 0;
-    for (const auto& one : workers) sum += one->work_count.get();
+    for (const auto& one : workers) sum += one->work_count.load(std::memory_order_relaxed);
     return sum + outside_work.load(std::memory_order_seq_cst);
 }
 
@@ -293,7 +293,7 @@ runnable* pool::next() noexcept { return core_->worker_here()->look_around(); }
 
 void pool::add_work(std::ptrdiff_t change) noexcept {
     if (detail::pool_worker* const here = core_->worker_here()) [[likely]]
-        here->work_count.add(change);
+        here->count_work(change);
     else
         core_->add_outside_work(change);
 }

@@ -181,9 +181,7 @@ void pool_worker::put_in_slot(runnable* r) noexcept {
         put_in_ring(displaced, std::memory_order_seq_cst);
 }
 
-void pool_worker::put_in_ring(runnable* r, std::memory_order order) noexcept {
-    if (ring.push(r, order)) [[likely]]
-        return;
+void pool_worker::put_in_full_ring(runnable* r, std::memory_order order) noexcept {
     const std::uint32_t count = ring.pop_some(loot_, most_at_once);
     core.overflow.push(std::span(loot_).first(count));
     overflowed.add(count);
@@ -222,28 +220,15 @@ void worker::start(runnable* r) noexcept {
     ready.set_others(true);
 }
 
-// With one worker always among the young: there the last is found again.
-void worker::start_child(runnable* r) noexcept {
-    if (shared != nullptr) return shared->start_shared(r);
-    r->next_node = young;
-    young = r;
-    ready.set_others(true);
-}
+void worker::start_child_shared(runnable* r) noexcept { shared->start_shared(r); }
 
-runnable* worker::take_back(bool (*wanted)(const runnable& r, const void* by),
-                            const void* by) noexcept {
-    if (shared != nullptr) return shared->take_back_shared(wanted, by);
-    runnable* const r = young;
-    if (r == nullptr || !wanted(*r, by)) return nullptr;
-    young = r->next_node;
-    ready.set_others(young != nullptr);
-    return r;
+runnable* worker::take_back_shared(wanted_function wanted, const void* by) noexcept {
+    return shared->take_back_from_queues(wanted, by);
 }
 
 // It must be taken out before it can be looked at: whoever takes it may end it. One that is not
 // wanted goes back, and others are told, for while it was out nobody saw it.
-runnable* pool_worker::take_back_shared(bool (*wanted)(const runnable& r, const void* by),
-                                        const void* by) noexcept {
+runnable* pool_worker::take_back_from_queues(wanted_function wanted, const void* by) noexcept {
     if (slot.load(std::memory_order_relaxed) != nullptr)
         if (runnable* const r = slot.exchange(nullptr, std::memory_order_acquire)) {
             slot_changes.add(1);
@@ -260,9 +245,13 @@ runnable* pool_worker::take_back_shared(bool (*wanted)(const runnable& r, const 
 }
 
 void pool_worker::start_shared(runnable* r) noexcept {
-    const bool anywhere = r->bound_to == 0 && !core.options.force_migrate;
-    if (anywhere && slot.load(std::memory_order_relaxed) == nullptr) return wake_shared(r);
-    post(r);
+    if (r->bound_to != 0 || core.options.force_migrate) [[unlikely]]
+        return post(r);
+    if (slot.load(std::memory_order_relaxed) == nullptr)
+        put_in_slot(r);
+    else
+        put_in_ring(r, std::memory_order_seq_cst);
+    core.notify();
 }
 
 void worker::wake_shared(runnable* r) noexcept {

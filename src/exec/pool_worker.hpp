@@ -80,7 +80,6 @@ struct alignas(64) pool_worker final : worker {
     const unsigned index;
     timer_queue own_timers;
     seeded_random random;
-    counter<std::ptrdiff_t> work_count;   // what was added here, less what ended here
     counter<std::uint64_t> dispatched;    // up to the last look around
     counter<std::uint64_t> slot_changes;  // times that the slot was emptied or filled by its owner
     counter<std::uint64_t> steals;
@@ -109,10 +108,13 @@ struct alignas(64) pool_worker final : worker {
     // worker's own
     [[nodiscard]] runnable* take_from_queues() noexcept;
     void start_shared(runnable* r) noexcept;
-    [[nodiscard]] runnable* take_back_shared(bool (*wanted)(const runnable& r, const void* by),
-                                             const void* by) noexcept;
+    [[nodiscard]] runnable* take_back_from_queues(wanted_function wanted, const void* by) noexcept;
     void put_in_slot(runnable* r) noexcept;
-    void put_in_ring(runnable* r, std::memory_order order) noexcept;
+    [[gnu::always_inline]] void put_in_ring(runnable* r, std::memory_order order) noexcept {
+        if (!ring.push(r, order)) [[unlikely]]
+            put_in_full_ring(r, order);
+    }
+    void put_in_full_ring(runnable* r, std::memory_order order) noexcept;
     void begin_ticks() noexcept;
     void collect() noexcept;
 

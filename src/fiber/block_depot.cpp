@@ -121,24 +121,12 @@ private:
     block_magazine* empties_ = nullptr;
 };
 
-constexpr std::size_t class_of(std::size_t size) {
-    return (size + block_step - 1) / block_step - 1;
-}
-
-constexpr std::size_t fetched_ahead = 4;
-
-// Of a control block all that is written at its birth.
-void fetch([[maybe_unused]] void* block) noexcept {
-    for (std::size_t at = 0; at < 4 * block_step; at += block_step)
-        __builtin_prefetch(static_cast<std::byte*>(block) + at, 1);
-}
-
 }  // namespace
 
 // A worker that ends a fiber that was started elsewhere must not allocate for that: it has room for
 // control blocks with small callables from the beginning.
 block_cache::block_cache() noexcept {
-    for (std::size_t which = class_of(256); which <= class_of(512); ++which)
+    for (std::size_t which = class_of_block(256); which <= class_of_block(512); ++which)
         shelves_[which].current = block_depot::shared().exchange_full(which, nullptr);
 }
 
@@ -168,19 +156,17 @@ block_magazine* block_cache::with_room(shelf& mine, std::size_t which) noexcept 
     return empty;
 }
 
-void* block_cache::take(std::size_t size) {
-    const std::size_t which = class_of(size);
+void* block_cache::take_slowly(std::size_t size) {
+    const std::size_t which = class_of_block(size);
     if (which >= block_classes) return ::operator new(size, std::align_val_t(block_step));
     shelf& mine = shelves_[which];
     block_magazine* from = mine.current;
-    if (from == nullptr || from->count == 0) [[unlikely]]
-        from = &refilled(mine, which);
-    if (from->count > fetched_ahead) fetch(from->blocks[from->count - 1 - fetched_ahead]);
+    if (from == nullptr || from->count == 0) from = &refilled(mine, which);
     return from->blocks[--from->count];
 }
 
-void block_cache::give_back(void* memory, std::size_t size) noexcept {
-    const std::size_t which = class_of(size);
+void block_cache::give_back_slowly(void* memory, std::size_t size) noexcept {
+    const std::size_t which = class_of_block(size);
     if (which >= block_classes) return ::operator delete(memory, std::align_val_t(block_step));
     shelf& mine = shelves_[which];
     block_magazine* to = mine.current;
@@ -197,13 +183,13 @@ const block_chunk* block_chunks() noexcept {
 }
 
 void* take_block(std::size_t size) {
-    const std::size_t which = class_of(size);
+    const std::size_t which = class_of_block(size);
     if (which >= block_classes) return ::operator new(size, std::align_val_t(block_step));
     return block_depot::shared().take_one(which);
 }
 
 void give_back_block(void* memory, std::size_t size) noexcept {
-    const std::size_t which = class_of(size);
+    const std::size_t which = class_of_block(size);
     if (which >= block_classes) return ::operator delete(memory, std::align_val_t(block_step));
     block_depot::shared().give_back_one(which, memory);
 }

@@ -21,6 +21,10 @@ inline constexpr std::size_t block_step = 64;     // sizes are multiples of it
 inline constexpr std::size_t block_classes = 12;  // larger ones come from operator new
 inline constexpr std::size_t largest_block = block_step * block_classes;
 
+constexpr std::size_t class_of_block(std::size_t size) noexcept {
+    return (size + block_step - 1) / block_step - 1;
+}
+
 /// A piece of memory that was cut into blocks of one size. Neither it nor the memory is ever freed:
 /// whoever reports finds the control blocks of all fibers so (fiber_census.hpp).
 struct block_chunk {
@@ -48,10 +52,36 @@ public:
     block_cache& operator=(const block_cache&) = delete;
     ~block_cache();
 
-    [[nodiscard]] void* take(std::size_t size);
-    void give_back(void* memory, std::size_t size) noexcept;
+    [[nodiscard, gnu::always_inline]] void* take(std::size_t size) {
+        const std::size_t which = class_of_block(size);
+        if (which >= block_classes) [[unlikely]]
+            return take_slowly(size);
+        block_magazine* const from = shelves_[which].current;
+        if (from == nullptr || from->count <= fetched_ahead) [[unlikely]]
+            return take_slowly(size);
+        fetch(from->blocks[from->count - 1 - fetched_ahead]);
+        return from->blocks[--from->count];
+    }
+    [[gnu::always_inline]] void give_back(void* memory, std::size_t size) noexcept {
+        const std::size_t which = class_of_block(size);
+        if (which >= block_classes) [[unlikely]]
+            return give_back_slowly(memory, size);
+        block_magazine* const to = shelves_[which].current;
+        if (to == nullptr || to->count == block_magazine::full) [[unlikely]]
+            return give_back_slowly(memory, size);
+        to->blocks[to->count++] = memory;
+    }
 
 private:
+    static constexpr std::size_t fetched_ahead = 4;
+    // Of a control block all that is written at its birth.
+    [[gnu::always_inline]] static void fetch(void* block) noexcept {
+        for (std::size_t at = 0; at < 4 * block_step; at += block_step)
+            __builtin_prefetch(static_cast<std::byte*>(block) + at, 1);
+    }
+    [[nodiscard]] void* take_slowly(std::size_t size);
+    void give_back_slowly(void* memory, std::size_t size) noexcept;
+
     struct shelf {
         block_magazine* current = nullptr;
         block_magazine* spare = nullptr;  // empty or full

@@ -141,13 +141,20 @@ namespace {
     give_memory(extras, sizeof *extras);
 }
 
-void free_block_memory(fiber_block* block) noexcept {
+[[gnu::noinline]] void free_all_it_has(fiber_block* block) noexcept {
     const std::size_t size = block->allocated;
     if (block->extras != nullptr) free_extras(block->extras);
     release_values(block->values);
     if (block->stack() != stack_kind::own || !std::is_trivially_destructible_v<own_fiber>)
         destroy(*block);
     give(block, size);
+}
+
+[[gnu::always_inline]] inline void free_block_memory(fiber_block* block) noexcept {
+    const bool is_bare =
+        block->extras == nullptr && block->values == nullptr && block->stack() == stack_kind::own;
+    if (!is_bare || !std::is_trivially_destructible_v<own_fiber>) return free_all_it_has(block);
+    give(block, block->allocated);
 }
 
 }  // namespace
@@ -171,11 +178,15 @@ void refuse_stack_size(const executor& home, const birth& how) {
 
 namespace {
 
+// Where the callable is that is aligned as most are.
+constexpr std::size_t most_aligned = 2 * fiber_marks::unit;
+constexpr std::size_t plain_offset =
+    (sizeof(own_fiber) + most_aligned - 1) / most_aligned * most_aligned;
+
 // Nothing was told, nothing is special: what most are.
 [[gnu::always_inline]] inline fiber_block* allocate_plain(executor& home, const birth& how) {
-    const std::size_t offset = (sizeof(own_fiber) + how.alignment - 1) & (0 - how.alignment);
-    const auto callable_at = static_cast<std::uint8_t>(offset / fiber_marks::unit);
-    const std::size_t size = offset + how.size;
+    constexpr auto callable_at = static_cast<std::uint8_t>(plain_offset / fiber_marks::unit);
+    const std::size_t size = plain_offset + how.size;
     fiber_worker* const worker = fiber_worker::here();
     void* const memory = worker != nullptr && worker->attachment != nullptr
                              ? worker->attachment->blocks.take(size)
@@ -191,17 +202,39 @@ namespace {
     return block;
 }
 
+[[gnu::always_inline]] inline bool is_plain(const executor& home, const birth& how) noexcept {
+    return &how.options == &nothing_told && !how.has_handle && how.size <= small_callable &&
+           how.alignment <= most_aligned && home.stacks() == nullptr &&
+           home.residents_.load(std::memory_order_acquire) != nullptr &&
+           !home.stopping_.load(std::memory_order_acquire);
+}
+
 fiber_block* allocate_as_told(executor& home, const birth& how);
+
+[[gnu::noinline, gnu::cold]] newborn allocate_child_as_told(executor& home,
+                                                            const fiber_options& options,
+                                                            const child_birth& child,
+                                                            std::source_location site) {
+    fiber_block* const block = allocate_as_told(
+        home, {options, child.size, child.alignment, child.operate, false, true, true, site});
+    return {block, block->callable()};
+}
 
 }  // namespace
 
 fiber_block* allocate_fiber(executor& home, const birth& how) {
-    if (&how.options == &nothing_told && !how.has_handle && how.size <= small_callable &&
-        how.alignment <= 2 * fiber_marks::unit && home.stacks() == nullptr &&
-        home.residents_.load(std::memory_order_acquire) != nullptr &&
-        !home.stopping_.load(std::memory_order_acquire)) [[likely]]
+    if (is_plain(home, how)) [[likely]]
         return allocate_plain(home, how);
     return allocate_as_told(home, how);
+}
+
+newborn allocate_child(executor& home, const fiber_options& options, const child_birth& child,
+                       std::source_location site) {
+    const birth how{options, child.size, child.alignment, child.operate, false, true, true, site};
+    if (!is_plain(home, how)) [[unlikely]]
+        return allocate_child_as_told(home, options, child, site);
+    fiber_block* const block = allocate_plain(home, how);
+    return {block, reinterpret_cast<std::byte*>(block) + plain_offset};
 }
 
 namespace {
@@ -246,23 +279,36 @@ void* callable_of(fiber_block& block) noexcept { return block.callable(); }
 
 void discard_fiber(fiber_block* block) noexcept { free_block_memory(block); }
 
-void start_fiber(fiber_block& block) noexcept {
+namespace {
+
+// On a pool the one that was started last runs first, and what it starts before its elders: so a
+// tree of fibers is walked in depth, and few of them are alive at a time.
+[[gnu::noinline]] void start_somewhere(fiber_block& block, worker* here) noexcept {
     executor& home = *block.home;
-    if (block.is_far()) [[unlikely]]
-        fiber_list::of(home).add(block);
+    if (block.is_far()) fiber_list::of(home).add(block);
     block.reason.store(nullptr, std::memory_order_release);  // a census finds it from now on
-    worker* const here = this_thread_block().runs_for;
-    if (here != nullptr && here->is_loop(home)) {
+    const bool at_home = here != nullptr && &here->home == &home;
+    if (at_home && here->is_loop(home)) {
         ++here->work;
         return here->ready.push(&block);
     }
     home.add_work(1);
-    // On a pool the one that was started last runs first, and what it starts before its elders:
-    // so a tree of fibers is walked in depth, and few of them are alive at a time.
-    if (here != nullptr && here->number != 0 && &here->home == &home)
+    if (at_home && here->number != 0)
         block.is_child() ? here->start_child(&block) : here->start(&block);
     else
         home.post(&block);
+}
+
+}  // namespace
+
+void start_fiber(fiber_block& block) noexcept {
+    worker* const here = this_thread_block().runs_for;
+    if (here == nullptr || &here->home != block.home || here->number == 0 || !block.is_child() ||
+        block.is_far())
+        return start_somewhere(block, here);
+    block.reason.store(nullptr, std::memory_order_release);  // as above
+    here->count_work(1);
+    here->start_child(&block);
 }
 
 executor& current_executor(const char* call) noexcept {

@@ -210,8 +210,8 @@ void run_bare(fiber_block& me) {
     }
 }
 
-void destroy_locals(fiber_block& me) noexcept {
-    while (me.extras != nullptr && !me.extras->locals.empty()) {
+[[gnu::noinline]] void destroy_locals(fiber_block& me) noexcept {
+    while (!me.extras->locals.empty()) {
         const fiber_extras::local last = me.extras->locals.back();
         me.extras->locals.pop_back();
         last.destroy(last.value);
@@ -228,8 +228,8 @@ void forget(fiber_block& me) noexcept {
 void finish(fiber_block& me) noexcept {
     WEFT_ASSERT(me.isolated.held == nullptr, "actor_context: a fiber ended inside of one");
     if (!me.is_trivial()) me.operate(me.callable(), birth_operation::destroy);
-    destroy_locals(me);
-    release_values(std::exchange(me.values, nullptr));
+    if (me.extras != nullptr) destroy_locals(me);
+    if (me.values != nullptr) release_values(std::exchange(me.values, nullptr));
     if (me.extras != nullptr) finish_hooks(me);
     forget(me);
 }
@@ -260,11 +260,11 @@ void finish(fiber_block& me) noexcept {
 }  // namespace
 
 void live_on(fiber_block& me) {
-    auto* const list =
-        static_cast<fiber_list*>(me.home->residents_.load(std::memory_order_acquire));
-    if (list != nullptr && list->stopping()) [[unlikely]]
+    if (me.home->stopping_.load(std::memory_order_acquire)) [[unlikely]]
         request_stop(me, cancel_reason::shutdown);
-    if (me.has_handle || me.home->takes_exceptions())
+    if (me.is_child())
+        me.operate(me.callable(), birth_operation::run);
+    else if (me.has_handle || me.home->takes_exceptions())
         run_catching(me);
     else
         run_bare(me);
@@ -280,7 +280,10 @@ void bury(fiber_block& ended) noexcept {
     if (is_known(ended)) complete(ended);
     release(&ended);
     worker* const here = this_thread_block().runs_for;
-    if (here != nullptr && here->is_loop(home))
+    const bool at_home = here != nullptr && &here->home == &home;
+    if (at_home && here->number != 0) [[likely]]
+        here->count_work(-1);
+    else if (at_home && here->is_loop(home))
         --here->work;
     else
         home.add_work(-1);

@@ -35,8 +35,9 @@ constexpr std::chrono::milliseconds slice{1};
 bool is_child_of(const runnable& r, const void* group) {
     if (r.kind != own_unstarted || r.bound_to != 0) return false;
     auto& block = static_cast<fiber_block&>(const_cast<runnable&>(r));
-    return block.is_child() && block.plain_stack() && !block.pinned() &&
-           block.operate(block.callable(), birth_operation::whose) == group;
+    constexpr auto wanted = fiber_marks::of_group | fiber_marks::common_stack;
+    return (block.marks & (wanted | fiber_marks::stays_put)) == wanted &&
+           static_cast<const group_member*>(block.callable())->group == group;
 }
 
 bool has_room(const fiber_block& me) noexcept {
@@ -44,13 +45,17 @@ bool has_room(const fiber_block& me) noexcept {
     return static_cast<std::size_t>(here - me.stack_low) >= me.stack_size() / 4;
 }
 
-// Of a pool's worker, on its own stack and not that of a coroutine, with nothing in the way of a
-// wait and no exception of its own in flight, which the child would find.
-bool may_run_children(const fiber_worker& worker, const fiber_block& me) noexcept {
+bool may_wait_now(const fiber_block& me) noexcept {
     constexpr auto in_the_way = hook_bit | no_suspend_bit | cancelled_bit;
+    return (me.attention.load(std::memory_order_relaxed) & in_the_way) == 0;
+}
+
+// Of a pool's worker, on its own stack and not that of a coroutine, with nothing in the way of a
+// wait and no exception of its own in flight, which the child would find. Between two children on
+// one worker only may_wait_now() can have changed.
+bool may_run_children(const fiber_worker& worker, const fiber_block& me) noexcept {
     return worker.attachment != nullptr && worker.exec.number != 0 &&
-           me.runnable::kind == own_started &&
-           (me.attention.load(std::memory_order_relaxed) & in_the_way) == 0 &&
+           me.runnable::kind == own_started && may_wait_now(me) &&
            this_thread_block().running == &me && !exceptions_of_this_thread()->any() &&
            has_room(me);
 }
@@ -68,7 +73,7 @@ bool may_run_children(const fiber_worker& worker, const fiber_block& me) noexcep
 
 // Perhaps by another thread than the one that called it.
 void run_as_call(fiber_block& me, fiber_block& child) noexcept {
-    child.set_stack(me.stack_low, me.stack_size());
+    child.inherit_stack(me);
     child.runnable::kind = own_started;
     fiber_worker::here()->current = &child;
     note_runs(child);
@@ -115,14 +120,15 @@ void run_unstarted_children(const void* group, const wait_reason& reason) noexce
     }
     if ((me.attention.load(std::memory_order_relaxed) & unarmed_bit) != 0) arm_deadlines(me);
     me.reason.store(&reason, std::memory_order_relaxed);
-    while (may_go_on(*worker) && may_run_children(*worker, me)) {
+    while (may_go_on(*worker)) {
         runnable* const child = worker->exec.take_back(&is_child_of, group);
         if (child == nullptr) {
             worker->exec.count_missed();
             break;
         }
         run_as_call(me, static_cast<fiber_block&>(*child));
-        worker = fiber_worker::here();
+        fiber_worker* const before = std::exchange(worker, fiber_worker::here());
+        if (worker == before ? !may_wait_now(me) : !may_run_children(*worker, me)) break;
     }
     me.reason.store(nullptr, std::memory_order_relaxed);
 }

@@ -20,6 +20,8 @@ constexpr const char* in_swapped =
     "with_task_group: a swapped fiber's locals cannot be shared with its children "
     "(task_group_options::shares_locals)";
 
+[[gnu::noinline]] void forget_error(child_node& node) noexcept { node.error = nullptr; }
+
 }  // namespace
 
 family::family(const task_group_options& options)
@@ -37,33 +39,41 @@ family::family(const task_group_options& options)
 family::~family() {
     finished_ = true;
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    for (child_node* left = ended_.next; left != &ended_;)
-        drop_node()(std::exchange(left, left->next));
-    ended_.next = ended_.previous = &ended_;
+    while (child_node* const left = ended_.first()) {
+        left->unlink();
+        drop_node()(left);
+    }
     if (body_) detach();
 }
 
 // --- children
 
-void family::take_place() {
+void family::wait_for_place() {
     WEFT_ASSERT(!finished_, "task_group::add: the group has ended");
     if (places_) places_->acquire();
-}
-
-void family::give_place() noexcept {
-    if (places_) places_->release();
 }
 
 void family::start(child_node& node, fiber_block& block) noexcept {
     node.fiber = &block;
     const std::uint64_t number = word_.enter();
     node.index = added_++;
+    if (reason_ != cancel_reason::none) [[unlikely]] {
+        start_cancelled(node, number);
+    } else {
+        node.link_before(fresh_);
+        word_.leave(number + 1);
+        WEFT_TEST_POINT("task_group: a child is listed");
+    }
+    start_fiber(block);
+}
+
+// With the lock, which it gives up.
+void family::start_cancelled(child_node& node, std::uint64_t number) noexcept {
     const cancel_reason reason = reason_;
-    node.link_before(reason == cancel_reason::none ? fresh_ : asked_);
+    node.link_before(asked_);
     word_.leave(number + 1);
     WEFT_TEST_POINT("task_group: a child is listed");
-    if (reason != cancel_reason::none) cancel_round().stop(block, reason);
-    start_fiber(block);
+    cancel_round().stop(*node.fiber, reason);
 }
 
 // With the lock.
@@ -75,7 +85,7 @@ void family::keep(child_node& node) noexcept {
 
 // As far as its parent can see the child has not ended, so everything is still there.
 bool family::announce_failure(child_node& node) noexcept {
-    if (node.how != child_node::end::failed || options_.collect) return false;
+    if (options_.collect) return false;
     woken_list woken;
     const std::uint64_t number = word_.enter();
     node.unlink();
@@ -91,7 +101,24 @@ bool family::announce_failure(child_node& node) noexcept {
     return true;
 }
 
-void family::child_ended(child_node* node) noexcept {
+// Most are not kept, and are not the last for whom somebody waits.
+void family::child_ended(child_node& node) noexcept {
+    if (places_ || keeps(node)) [[unlikely]]
+        return end_of_one(&node);
+    const std::uint64_t number = word_.enter();
+    if (number == 1 && !(word_.queue().empty() && takers_.empty())) [[unlikely]] {
+        word_.leave(number);
+        return end_of_one(&node);
+    }
+    node.unlink();
+    word_.leave(number - 1);
+    if (node.error != nullptr) [[unlikely]]
+        forget_error(node);  // there is nothing else to destroy
+}
+
+void family::announced_ended() noexcept { end_of_one(nullptr); }
+
+void family::end_of_one(child_node* node) noexcept {
     give_place();
     const bool kept = node == nullptr || keeps(*node);
     woken_list woken;
@@ -131,8 +158,7 @@ void family::cancel_children(cancel_reason reason, cancel_round& round) noexcept
         fiber_handle child;
         const std::uint64_t number = word_.enter();
         if (reason_ == cancel_reason::none) reason_ = reason;
-        child_node* const node = fresh_.next;
-        if (node != &fresh_) {
+        if (child_node* const node = fresh_.first()) {
             node->unlink();
             node->link_before(asked_);
             child = fiber_handle(*node->fiber);
@@ -148,13 +174,11 @@ void family::cancel_children(cancel_reason reason, cancel_round& round) noexcept
 
 child_node* family::pop_ended() noexcept {
     const std::uint64_t number = word_.enter();
-    child_node* node = ended_.next;
-    if (node != &ended_) {
+    child_node* const node = ended_.first();
+    if (node != nullptr) {
         node->unlink();
         --untaken_;
         if (node->how == child_node::end::failed) delivered_ = true;
-    } else {
-        node = nullptr;
     }
     word_.leave(number);
     return node;
@@ -204,11 +228,6 @@ void family::wait_for_all() {
     if (outcome == wait_outcome::cancelled && !all_ended()) throw_cancelled();
 }
 
-// acquire: pairs with the release of the last child's leave()
-bool family::all_ended() const noexcept {
-    return (word_.load(std::memory_order_acquire) & ~wait_word::queued) == 0;
-}
-
 void family::wait_for_all_firmly() noexcept {
     if (all_ended()) return;
     wait(leaves, no_deadline, [this](waiter& me) noexcept {
@@ -222,8 +241,9 @@ void family::wait_for_all_firmly() noexcept {
 std::exception_ptr family::take_failure() noexcept {
     std::exception_ptr error;
     const std::uint64_t number = word_.enter();
-    for (child_node* node = ended_.next; node != &ended_ && error == nullptr; node = node->next)
-        if (node->how == child_node::end::failed) error = node->error;
+    for (child_link* at = ended_.next; at != &ended_ && error == nullptr; at = at->next)
+        if (const auto& node = static_cast<child_node&>(*at); node.how == child_node::end::failed)
+            error = node.error;
     if (delivered_ && !options_.collect) error = nullptr;
     delivered_ = true;
     word_.leave(number);

@@ -102,12 +102,32 @@ struct worker {
 
     /// One that begins.
     void start(runnable* r) noexcept;
-    /// The same, for a starter that may want it back.
-    void start_child(runnable* r) noexcept;
+    /// The same, for a starter that may want it back. With one worker always among the young: there
+    /// the last is found again.
+    void start_child(runnable* r) noexcept {
+        if (shared != nullptr) return start_child_shared(r);
+        r->next_node = young;
+        young = r;
+        ready.set_others(true);
+    }
     /// One of those that were started here last, if nobody took it yet and it is wanted; the
     /// question may be asked of others, too. nullptr: there is none.
-    [[nodiscard]] runnable* take_back(bool (*wanted)(const runnable& r, const void* by),
-                                      const void* by) noexcept;
+    using wanted_function = bool (*)(const runnable& r, const void* by);
+    [[nodiscard, gnu::always_inline]] runnable* take_back(wanted_function wanted,
+                                                          const void* by) noexcept {
+        if (shared != nullptr) return take_back_shared(wanted, by);
+        runnable* const r = young;
+        if (r == nullptr || !wanted(*r, by)) return nullptr;
+        young = r->next_node;
+        ready.set_others(young != nullptr);
+        return r;
+    }
+
+    /// Of a pool's worker: so much more is outstanding. The owner alone.
+    void count_work(std::ptrdiff_t change) noexcept {
+        work_count.store(work_count.load(std::memory_order_relaxed) + change,
+                         std::memory_order_relaxed);
+    }
 
     /// A woken one: to the slot if this worker has one, but not forever.
     void wake(runnable* r) noexcept {
@@ -178,7 +198,8 @@ struct worker {
     pool_worker* shared = nullptr;  // itself, if others may take from it
     timer_queue* timers = nullptr;
     std::ptrdiff_t work = 0;  // of a loop: outstanding, as far as its own thread counted it
-    worker* outer = nullptr;  // the one whose fiber runs this one's loop
+    std::atomic<std::ptrdiff_t> work_count = 0;  // of a pool: what was added here, less what ended
+    worker* outer = nullptr;                     // the one whose fiber runs this one's loop
     std::unique_ptr<worker_attachment> attachment;
     std::unique_ptr<driver> reactor;  // of the io part
     time_point looked{};              // when it last looked around, with a reactor
@@ -192,6 +213,8 @@ private:
     void adapt_span() noexcept;
     void displace() noexcept;
     [[nodiscard]] runnable* take_otherwise() noexcept;
+    void start_child_shared(runnable* r) noexcept;
+    [[nodiscard]] runnable* take_back_shared(wanted_function wanted, const void* by) noexcept;
     void requeue_shared(runnable* r) noexcept;
 };
 

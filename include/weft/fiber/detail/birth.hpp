@@ -22,13 +22,16 @@ namespace weft::inline v0::detail {
 struct fiber_block;
 
 enum class birth_operation : unsigned char {
-    run,
+    run,  // a child of a group throws nothing, and destroys what it called, too
     destroy,
-    // Of a child of a group only:
-    end,    // everything of its fiber is gone but the block; off its stack
-    whose,  // the group that it belongs to, as the result
+    end,  // of a child of a group only: everything of its fiber is gone but the block
 };
-using birth_function = const void* (*)(void* callable, birth_operation what);
+using birth_function = void (*)(void* callable, birth_operation what);
+
+/// What the callable of a child begins with: the group that it belongs to.
+struct group_member {
+    const void* group;
+};
 
 /// The options of those who give none: known by its address.
 inline constexpr fiber_options nothing_told{};
@@ -51,35 +54,33 @@ struct birth {
 };
 
 template <class F>
-const void* operate_callable(void* callable, birth_operation what) {
+void operate_callable(void* callable, birth_operation what) {
     F& function = *static_cast<F*>(callable);
     if (what == birth_operation::run)
         static_cast<void>(function());
     else
         function.~F();
-    return nullptr;
 }
 
-/// A group's, which does all of it by itself.
-template <class F>
-concept child_callable = std::convertible_to<decltype(&F::operate_child), birth_function>;
-
-template <class F>
-inline constexpr bool is_trivial_callable =
-    std::is_trivially_destructible_v<F> && !child_callable<F>;
-
-template <class F>
-[[nodiscard]] constexpr birth_function operation_of() noexcept {
-    if constexpr (child_callable<F>)
-        return &F::operate_child;
-    else
-        return &operate_callable<F>;
-}
+/// The same of the callable of a child: one for each type of them.
+struct child_birth {
+    std::size_t size;
+    std::size_t alignment;
+    birth_function operate;
+};
+/// A block, and the room for its callable.
+struct newborn {
+    fiber_block* block;
+    void* callable;
+};
 
 /// A block with room for the callable, on no queue yet.
 /// Fails: std::bad_alloc; std::invalid_argument for options that make no sense.
 [[nodiscard]] fiber_block* allocate_fiber(executor& home, const birth& how);
 [[nodiscard]] void* callable_of(fiber_block& block) noexcept;
+/// The same for a child, whose callable is a group_member.
+[[nodiscard]] newborn allocate_child(executor& home, const fiber_options& options,
+                                     const child_birth& how, std::source_location site);
 /// For a block whose callable could not be constructed.
 void discard_fiber(fiber_block* block) noexcept;
 /// Counts it as outstanding work and posts it. The block may be gone when this returns, unless a
@@ -96,13 +97,14 @@ template <class F>
 [[nodiscard]] fiber_block* bear(executor& home, const fiber_options& options, F&& function,
                                 bool has_handle, std::source_location site) {
     using callable = std::decay_t<F>;
+    constexpr bool trivial = std::is_trivially_destructible_v<callable>;
     fiber_block* const block = allocate_fiber(home, {.options = options,
                                                      .size = sizeof(callable),
                                                      .alignment = alignof(callable),
-                                                     .operate = operation_of<callable>(),
+                                                     .operate = &operate_callable<callable>,
                                                      .has_handle = has_handle,
-                                                     .is_child = child_callable<callable>,
-                                                     .is_trivial = is_trivial_callable<callable>,
+                                                     .is_child = false,
+                                                     .is_trivial = trivial,
                                                      .site = site});
     try {
         ::new (callable_of(*block)) callable(std::forward<F>(function));

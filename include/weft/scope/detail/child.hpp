@@ -37,92 +37,96 @@ struct result_node final : child_node {
 template <>
 struct result_node<void> final : child_node {};
 
-/// What the child's fiber calls. It is adopted, and then has a node, once the fiber is made. The
-/// node is destroyed by whoever drops it, and never by the call.
+/// What the child's fiber calls. Nothing destroys it as a whole: the function goes when it has run,
+/// the node with whoever drops it, or with the block.
 template <class T, class F>
-class child_call {
+class child_call final : public group_member {
 public:
     template <class G>
-    explicit child_call(G&& function) : function_(std::in_place, std::forward<G>(function)) {}
-    child_call(child_call&& other) noexcept(std::is_nothrow_move_constructible_v<F>)
-        : function_(std::move(other.function_)) {}
-    child_call& operator=(child_call&&) = delete;
-    ~child_call() = default;
+    child_call(family& all, G&& function)
+        : group_member{&all}, function_(std::forward<G>(function)) {}
+    child_call(const child_call&) = delete;
+    child_call& operator=(const child_call&) = delete;
+    ~child_call() {}
 
-    child_node& adopt(family& all) noexcept {
-        family_ = &all;
-        node_ = ::new (static_cast<void*>(room_)) result_node<T>;
-        return *node_;
-    }
+    [[nodiscard]] child_node& node() noexcept { return node_; }
 
     /// See birth.hpp.
-    static const void* operate_child(void* callable, birth_operation what) {
+    static void operate(void* callable, birth_operation what) {
         auto& call = *static_cast<child_call*>(callable);
-        switch (what) {
-            case birth_operation::run:
-                call.run();
-                break;
-            case birth_operation::destroy:
-                call.finish();
-                break;
-            case birth_operation::end:
-                call.family_->child_ended(call.node_);
-                break;
-            case birth_operation::whose:
-                break;
-        }
-        return call.family_;
+        if (what == birth_operation::end) return call.end();
+        if (what == birth_operation::run) call.run();
+        call.finish();
     }
 
 private:
+    [[nodiscard]] family& all() const noexcept {
+        return *static_cast<family*>(const_cast<void*>(group));
+    }
+
     void run() noexcept {
         try {
             if constexpr (std::is_void_v<T>)
-                static_cast<void>((*function_)());
+                static_cast<void>(function_());
             else
-                node_->value.emplace((*function_)());
-            node_->how = child_node::end::value;
-        } catch (const cancelled&) {
-            node_->how = child_node::end::cancelled;
-            node_->error = std::current_exception();
-        } catch (...) {
-            node_->how = child_node::end::failed;
-            node_->error = std::current_exception();
+                node_.value.emplace(function_());
+            node_.how = child_node::end::value;
+        } catch (const cancelled&) { note(child_node::end::cancelled); } catch (...) {
+            note(child_node::end::failed);
         }
+    }
+    [[gnu::cold, gnu::noinline]] void note(child_node::end how) noexcept {
+        node_.how = how;
+        node_.error = std::current_exception();
     }
 
     // What the callable holds may refer to the parent, and what is not kept is the child's: both go
     // while it can still wait.
     void finish() noexcept {
-        if (family_ == nullptr) return;
-        function_.reset();
-        if (node_->how == child_node::end::none) {  // it never ran: there was no stack for it
-            node_->how = child_node::end::failed;
-            node_->error = std::make_exception_ptr(std::bad_alloc());
+        function_.~F();
+        if (node_.how == child_node::end::none) [[unlikely]] {  // there was no stack for it
+            node_.how = child_node::end::failed;
+            node_.error = std::make_exception_ptr(std::bad_alloc());
         }
         if constexpr (!std::is_void_v<T>)
-            if (!family_->keeps(*node_)) node_->value.reset();
-        if (family_->announce_failure(*node_)) node_ = nullptr;  // it is its taker's
+            if (!all().keeps(node_)) node_.value.reset();
+        if (node_.how == child_node::end::failed) [[unlikely]]
+            announced_ = all().announce_failure(node_);
     }
 
-    family* family_ = nullptr;
-    result_node<T>* node_ = nullptr;
-    std::optional<F> function_;
-    alignas(result_node<T>) std::byte room_[sizeof(result_node<T>)];  // for the node
+    void end() noexcept {
+        if (announced_) [[unlikely]]
+            return all().announced_ended();
+        all().child_ended(node_);
+    }
+
+    bool announced_ = false;  // then the node is its taker's
+    union {
+        F function_;
+    };
+    union {
+        result_node<T> node_ = {};
+    };
 };
+
+template <class T, class F>
+inline constexpr child_birth birth_of_child{sizeof(child_call<T, F>), alignof(child_call<T, F>),
+                                            &child_call<T, F>::operate};
 
 /// A place was taken for it; it is given back if this throws.
 template <class T, class F>
 void add_child(family& all, const fiber_options& options, F&& function, std::source_location site) {
     using call = child_call<T, std::decay_t<F>>;
-    fiber_block* block = nullptr;
+    newborn child{};
     try {
-        block = bear(all.home(), options, call(std::forward<F>(function)), false, site);
+        child = allocate_child(all.home(), options, birth_of_child<T, std::decay_t<F>>, site);
+        ::new (child.callable) call(all, std::forward<F>(function));
     } catch (...) {
+        if (child.block != nullptr) discard_fiber(child.block);
         all.give_place();
         throw;
     }
-    all.start(static_cast<call*>(callable_of(*block))->adopt(all), *block);
+    all.start(static_cast<call*>(child.callable)->node(), *child.block);
 }
 
 }  // namespace weft::inline v0::detail

@@ -34,16 +34,16 @@
 
 namespace weft::inline v0::detail {
 
-/// One child.
-struct child_node {
-    enum class end : unsigned char { none, value, failed, cancelled };
+struct child_node;
 
-    child_node() = default;
-    child_node(const child_node&) = delete;
-    child_node& operator=(const child_node&) = delete;
-    virtual ~child_node() = default;
+/// A place in a ring of children.
+struct child_link {
+    child_link() = default;
+    child_link(const child_link&) = delete;
+    child_link& operator=(const child_link&) = delete;
 
-    void link_before(child_node& other) noexcept {
+    /// Of one that stands in no ring, or was unlinked.
+    void link_before(child_link& other) noexcept {
         next = &other;
         previous = other.previous;
         previous->next = this;
@@ -52,17 +52,39 @@ struct child_node {
     void unlink() noexcept {
         next->previous = previous;
         previous->next = next;
-        next = previous = this;
     }
 
-    child_node* next = this;  // a ring
-    child_node* previous = this;
-    fiber_block* fiber = nullptr;  // in which it lies
-    fiber_handle kept;             // that fiber, once the node waits to be taken
-    std::size_t index = 0;
+    child_link* next;
+    child_link* previous;
+
+protected:
+    ~child_link() = default;
+};
+
+/// A ring of its own, of nobody: where others begin and end.
+struct child_ring final : child_link {
+    child_ring() noexcept { next = previous = this; }
+    /// nullptr: there is none.
+    [[nodiscard]] inline child_node* first() noexcept;
+};
+
+/// One child.
+struct child_node : child_link {
+    enum class end : unsigned char { none, value, failed, cancelled };
+
+    child_node() = default;
+    virtual ~child_node() = default;
+
+    fiber_block* fiber;  // in which it lies
+    std::size_t index;
+    fiber_handle kept;  // that fiber, once the node waits to be taken
     end how = end::none;
     std::exception_ptr error;  // failed, cancelled
 };
+
+child_node* child_ring::first() noexcept {
+    return next != this ? static_cast<child_node*>(next) : nullptr;
+}
 
 /// Of a node that was kept: the block goes with it.
 struct drop_node {
@@ -86,8 +108,14 @@ public:
 
     // For add().
     /// Waits until one more may run.
-    void take_place();
-    void give_place() noexcept;
+    void take_place() {
+        if (finished_ || places_) [[unlikely]]
+            wait_for_place();
+    }
+    void give_place() noexcept {
+        if (places_) [[unlikely]]
+            places_->release();
+    }
     /// Takes the node, and starts the child.
     void start(child_node& node, fiber_block& block) noexcept;
 
@@ -97,8 +125,10 @@ public:
     }
     /// From the child itself. True: it has failed, is listed, and the others are cancelled.
     [[nodiscard]] bool announce_failure(child_node& node) noexcept;
-    /// Nothing of the child is left but its block. nullptr: it was announced.
-    void child_ended(child_node* node) noexcept;
+    /// Nothing of the child is left but its block.
+    void child_ended(child_node& node) noexcept;
+    /// The same, of one that announced its failure.
+    void announced_ended() noexcept;
 
     /// The next one that has ended; the caller drops it.
     [[nodiscard]] child_node* take_ended();
@@ -117,10 +147,16 @@ public:
 private:
     void follow(cancel_reason reason, cancel_round& round) noexcept override;
     void cancel_children(cancel_reason reason, cancel_round& round) noexcept;
+    void wait_for_place();
+    void start_cancelled(child_node& node, std::uint64_t number) noexcept;
+    void end_of_one(child_node* node) noexcept;
     void keep(child_node& node) noexcept;
     [[nodiscard]] child_node* pop_ended() noexcept;
     [[nodiscard]] std::exception_ptr take_failure() noexcept;
-    [[nodiscard]] bool all_ended() const noexcept;
+    // acquire: pairs with the release of the last child's leave()
+    [[nodiscard]] bool all_ended() const noexcept {
+        return (word_.load(std::memory_order_acquire) & ~wait_word::queued) == 0;
+    }
     void wait_for_all_firmly() noexcept;
 
     const task_group_options options_;
@@ -132,9 +168,9 @@ private:
     wait_word word_;  // the number of children that have not ended; its queue: waits for all
     // Guarded by word_.
     waiter_queue takers_;  // wait for the next result
-    child_node fresh_;     // rings
-    child_node asked_;
-    child_node ended_;
+    child_ring fresh_;
+    child_ring asked_;
+    child_ring ended_;
     std::size_t untaken_ = 0;    // in ended_
     std::size_t announced_ = 0;  // failed and in ended_, but still in the number
     std::size_t added_ = 0;
