@@ -77,13 +77,17 @@ std::error_code error_code_of(cancel_reason reason) noexcept {
 // leave one takes it: then nobody else is looking at the scope.
 cancel_scope::cancel_scope(shield shielded)
     : owner_(detail::running_fiber("cancel_scope")),
-      parent_(scope_chain::innermost(detail::extras_of(owner_))),
+      parent_(scope_chain::innermost(owner_.extras != nullptr ? *owner_.extras
+                                                              : detail::extras_of(owner_))),
       shielded_(shielded == shield::yes) {
     detail::refuse_on_shared_stack(this, "cancel_scope: lies in the stack of a swapped fiber");
-    std::optional<detail::block_lock> lock;
-    if (shielded_) lock.emplace(owner_);
-    owner_.extras->scope.store(this, std::memory_order_release);
-    if (shielded_) scope_chain::set_bit(owner_);
+    if (!shielded_) {
+        owner_.extras->scope.store(this, std::memory_order_release);
+    } else {
+        const detail::block_lock lock(owner_);
+        owner_.extras->scope.store(this, std::memory_order_release);
+        scope_chain::set_bit(owner_);
+    }
 }
 
 cancel_scope::~cancel_scope() {
@@ -91,7 +95,8 @@ cancel_scope::~cancel_scope() {
     WEFT_ASSERT(scope_chain::innermost(*owner_.extras) == this,
                 "cancel_scope: destroyed before one inside it");
     owner_.extras->scope.store(parent_, std::memory_order_relaxed);
-    scope_chain::set_bit(owner_);
+    // Without a reason or a shield of its own it never made a difference.
+    if (reason_ != cancel_reason::none || shielded_) scope_chain::set_bit(owner_);
 }
 
 void cancel_scope::cancel(cancel_reason reason) noexcept {
