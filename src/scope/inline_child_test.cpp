@@ -8,6 +8,7 @@
 #include <exception>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 #include <weft/exec/loop.hpp>
 #include <weft/exec/post.hpp>
@@ -276,6 +277,98 @@ WEFT_TEST("inline child: obeys a deadline around its parent's wait") {
             });
         });
         CHECK(!result);
+    });
+}
+
+WEFT_TEST("inline child: what it called is destroyed in the child, and may wait there") {
+    struct leaver {
+        explicit leaver(fiber_id& where) : seen(&where) {}
+        leaver(leaver&& other) noexcept : seen(std::exchange(other.seen, nullptr)) {}
+        leaver& operator=(leaver&&) = delete;
+        ~leaver() {
+            if (seen == nullptr) return;
+            yield();
+            *seen = this_fiber::get_id();
+        }
+        fiber_id* seen;
+    };
+    on_one_worker([] {
+        fiber_id ran;
+        fiber_id destroyed;
+        with_task_group<void>([&](task_group<void>& g) {
+            g.add([held = leaver(destroyed), &ran] { ran = this_fiber::get_id(); });
+            g.wait();
+            CHECK(ran);
+            CHECK(ran != this_fiber::get_id());
+            CHECK(destroyed == ran);
+        });
+    });
+}
+
+WEFT_TEST("inline child: one whose callable cannot be made was not added, and keeps no place") {
+    struct unmade {
+        unmade() = default;
+        unmade(const unmade&) { throw std::runtime_error("not made"); }
+        unmade& operator=(const unmade&) = delete;
+        void operator()() const {}
+    };
+    on_one_worker([] {
+        for (const std::size_t limit : {0U, 1U}) {
+            int ran = 0;
+            with_task_group<void>({.limit = limit}, [&](task_group<void>& g) {
+                const unmade call;
+                int refused = 0;
+                for (int i = 0; i < 2; ++i) try {
+                        g.add(call);
+                    } catch (const std::runtime_error&) { ++refused; }
+                CHECK(refused == 2);
+                CHECK(g.size() == 0);
+                g.add([&] { ++ran; });
+                g.wait();
+            });
+            CHECK(ran == 1);
+        }
+    });
+}
+
+WEFT_TEST("inline child: its callable has its alignment") {
+    struct alignas(64) wide {
+        void operator()() const {
+            *right = reinterpret_cast<std::uintptr_t>(this) % alignof(wide) == 0;
+        }
+        bool* right;
+    };
+    on_one_worker([] {
+        bool right = false;
+        with_task_group<void>([&](task_group<void>& g) {
+            g.add(wide{&right});
+            g.wait();
+        });
+        CHECK(right);
+    });
+}
+
+WEFT_TEST("inline child: a result that nobody wants is destroyed before the group ends") {
+    struct counted {
+        explicit counted(int& n) : alive(&n) { ++n; }
+        counted(counted&& other) noexcept : alive(other.alive) { ++*alive; }
+        counted& operator=(counted&&) = delete;
+        ~counted() { --*alive; }
+        int* alive;
+    };
+    on_one_worker([] {
+        int alive = 0;
+        with_task_group<counted>({.discard = true}, [&](task_group<counted>& g) {
+            for (int i = 0; i < 20; ++i) g.add([&] { return counted(alive); });
+            g.wait();
+            CHECK(alive == 0);
+        });
+        with_task_group<counted>([&](task_group<counted>& g) {
+            for (int i = 0; i < 20; ++i) g.add([&] { return counted(alive); });
+            g.wait();
+            CHECK(alive == 20);
+        });
+        CHECK(alive == 0);
     });
 }
 
