@@ -324,7 +324,10 @@ departure* keep_if_swapped(fiber_worker& worker, fiber_block& me, departure* wha
 
 namespace {
 
-void* callable_of(firm_wait& wait) noexcept { return &wait + 1; }
+template <class Wait>
+void* callable_of(Wait& wait) noexcept {
+    return &wait + 1;
+}
 
 // One that cannot go the straight way.
 [[gnu::noinline]] void wait_firmly_otherwise(firm_wait& wait, const firm_operations& operations) {
@@ -337,11 +340,42 @@ void* callable_of(firm_wait& wait) noexcept { return &wait + 1; }
     wait.outcome = request.outcome;
 }
 
+[[gnu::noinline]] void wait_endlessly_otherwise(endless_wait& wait,
+                                                const endless_operations& operations) {
+    withdrawing_request request{{{callable_of(wait), operations.relocate},
+                                 operations.call,
+                                 wait.reason,
+                                 no_deadline,
+                                 wait_outcome::event,
+                                 true},
+                                wait.withdrawer,
+                                operations.withdraw};
+    wait_withdrawing_function(&request, nullptr);
+    wait.outcome = request.outcome;
+}
+
+// A fiber of kind own on a loop, with nothing special, leaves and comes back. Nothing is to be done
+// then for the one that left, but for one that ended, which jumped: left is nullptr then.
+[[gnu::always_inline]] inline void leave_straight(thread_block& thread, fiber_worker& worker,
+                                                  fiber_block& me,
+                                                  const wait_reason* reason) noexcept {
+    me.reason.store(reason, std::memory_order_relaxed);
+    runnable* const next = worker.exec.pick();
+    const context* left = &me.where;
+    if (next == nullptr || next->kind != own_kind) [[unlikely]]
+        left = switch_to_worker(thread, worker, me, next);
+    else if (next != &me) [[likely]]
+        left = switch_to_own(thread, worker, me, static_cast<fiber_block&>(*next));
+    else  // its event came meanwhile
+        note_runs(me);
+    if (left == nullptr) [[unlikely]]
+        arrive();
+    me.reason.store(nullptr, std::memory_order_relaxed);
+}
+
 }  // namespace
 
 // A wait for one event alone, of a fiber of kind own on a loop: everything else has set apart_bit.
-// Nothing is to be done here for the one that left, but for one that ended, which jumped: left is
-// nullptr then.
 void wait_firmly_function(void* argument, void* known) {
     auto& wait = *static_cast<firm_wait*>(argument);
     const auto& operations = *static_cast<const firm_operations*>(known);
@@ -357,18 +391,42 @@ void wait_firmly_function(void* argument, void* known) {
         wait.outcome = wait_outcome::ready;
         return;
     }
-    me.reason.store(wait.reason, std::memory_order_relaxed);
-    runnable* const next = worker->exec.pick();
-    const context* left = &me.where;
-    if (next == nullptr || next->kind != own_kind) [[unlikely]]
-        left = switch_to_worker(thread, *worker, me, next);
-    else if (next != &me) [[likely]]
-        left = switch_to_own(thread, *worker, me, static_cast<fiber_block&>(*next));
-    else  // its event came meanwhile
-        note_runs(me);
-    if (left == nullptr) [[unlikely]]
-        arrive();
-    me.reason.store(nullptr, std::memory_order_relaxed);
+    leave_straight(thread, *worker, me, wait.reason);
+}
+
+namespace {
+
+// A canceller in another thread has claimed it while its event was there: that one resumes it.
+[[gnu::noinline]] void leave_for_canceller(fiber_worker& worker, fiber_block& me) noexcept {
+    leave(worker, me, worker.exec.pick());
+}
+
+}  // namespace
+
+// The same, and it can be cancelled.
+void wait_endlessly_function(void* argument, void* known) {
+    auto& wait = *static_cast<endless_wait*>(argument);
+    const auto& operations = *static_cast<const endless_operations*>(known);
+    thread_block& thread = this_thread_block();
+    fiber_worker* const worker = thread.fibers;
+    if (worker == nullptr || worker->current == nullptr || is_special(*worker->current))
+        [[unlikely]]
+        return wait_endlessly_otherwise(wait, operations);
+    fiber_block& me = *worker->current;
+    me.closed.store(worker->exec.closed, std::memory_order_relaxed);
+    if (!me.state.begin(me.closed, [&me] { return me.is_cancelled(); })) [[unlikely]] {
+        wait.outcome = wait_outcome::cancelled;
+        return;
+    }
+    if (!operations.call(callable_of(wait), me)) [[unlikely]] {
+        if (!me.state.end_ready(me.closed)) leave_for_canceller(*worker, me);
+        wait.outcome = wait_outcome::ready;
+        return;
+    }
+    leave_straight(thread, *worker, me, wait.reason);
+    wait.outcome = me.state.outcome();
+    if (wait.outcome != wait_outcome::event) [[unlikely]]
+        operations.withdraw(wait.withdrawer, me);
 }
 
 namespace {

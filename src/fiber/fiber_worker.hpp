@@ -69,7 +69,8 @@ struct fiber_worker {
     fiber_attachment* attachment;  // nullptr: of an executor that has no workers
     // Stacks lent to fibers here, less those given back here. Written by the worker alone.
     std::atomic<std::ptrdiff_t> stacks_out = 0;
-    bool gave_back = false;  // a stack, since the worker was idle last
+    bool gave_back = false;         // a stack, since the worker was idle last
+    bool has_shared_stack = false;  // swapped fibers have run here
     std::uint32_t colours = 0;
     slice_watch slice;
     time_point children_since{};  // children run inside their parents since then (inline_run.cpp)
@@ -105,7 +106,6 @@ public:
     void idle() noexcept override;
     [[nodiscard]] driver* driver_of_running_fiber() override;
     [[nodiscard]] shared_stack& shared();
-    [[nodiscard]] bool has_shared_stack() const noexcept { return shared_.has_value(); }
     /// Whether that is an address in it; false if there is none.
     [[nodiscard]] bool shared_stack_holds(const void* address) const noexcept {
         if (!shared_) return false;

@@ -185,8 +185,7 @@ bool on_shared_stack(const void* address) noexcept {
 
 bool shared_stack_here() noexcept {
     const fiber_worker* const worker = fiber_worker::here();
-    return worker != nullptr && worker->attachment != nullptr &&
-           worker->attachment->has_shared_stack();
+    return worker != nullptr && worker->has_shared_stack;
 }
 
 bool running_is_swapped() noexcept {
@@ -261,6 +260,7 @@ driver* fiber_attachment::driver_of_running_fiber() {
 
 shared_stack& fiber_attachment::shared() {
     if (!shared_) shared_.emplace(shared_stack_options{.stacks = side.exec.home.stacks()});
+    side.has_shared_stack = true;
     return *shared_;
 }
 

@@ -333,6 +333,14 @@ struct cancels_the_deaf : model_state {
     }
 };
 
+// As a channel does: one step if that will do.
+struct claims_at_once : model_state {
+    bool claim(wait_outcome outcome, const model_atomic<bool>& open) {
+        if (outcome == wait_outcome::event && claim_at_once(open)) return true;
+        return model_state::claim(outcome, open);
+    }
+};
+
 struct claims_in_two_steps : model_state {
     bool claim(wait_outcome outcome, const model_atomic<bool>&) {
         const std::uint32_t seen = when_published();
@@ -357,6 +365,11 @@ WEFT_TEST("wait_state model: one of event, timeout and cancel wins (pool)") {
 WEFT_TEST("wait_state model: one of event, timeout and cancel wins (loop)") {
     expect_holds<all_sources<model_state, place::loop>>({.actors = 3, .preemptions = 3});
     expect_holds<all_sources<model_state, place::loop>>({.actors = 4, .preemptions = 2});
+}
+
+WEFT_TEST("wait_state model: an event that is claimed at once is one of several sources, too") {
+    expect_holds<all_sources<claims_at_once, place::pool>>({.actors = 3, .preemptions = 3});
+    expect_holds<all_sources<claims_at_once, place::loop>>({.actors = 3, .preemptions = 3});
 }
 
 WEFT_TEST("wait_state model: a cancel is never lost") {

@@ -111,6 +111,24 @@ struct firm_operations {
     void (*relocate)(void* to, void* from) noexcept;
 };
 
+/// A wait that has no deadline, and is withdrawn if it is cancelled; its callable follows.
+struct alignas(16) endless_wait {
+    endless_wait(const wait_reason& r, void* w) noexcept : reason(&r), withdrawer(w) {}
+    const wait_reason* reason;
+    void* withdrawer;
+    wait_outcome outcome = wait_outcome::event;
+    std::byte filled[15];  // as above
+};
+template <class Publish>
+struct endless_wait_for : endless_wait {
+    endless_wait_for(const wait_reason& r, Publish&& p, void* w) noexcept
+        : endless_wait(r, w), publish(std::move(p)) {}
+    Publish publish;
+};
+struct endless_operations : firm_operations {
+    void (*withdraw)(void* withdrawer, waiter& self) noexcept;
+};
+
 struct withdrawing_request : wait_request {
     void* withdrawer;
     void (*withdraw)(void* withdrawer, waiter& self) noexcept;
@@ -123,11 +141,27 @@ void wait_function(void* request, void*);
 void wait_firmly_function(void* wait, void* operations);
 /// The same for a withdrawing_request.
 void wait_withdrawing_function(void* request, void*);
+/// The same for an endless_wait, with its endless_operations.
+void wait_endlessly_function(void* wait, void* operations);
 
 template <class Publish>
 bool call_publish(void* callable, waiter& self) noexcept {
     Publish mine(std::move(*static_cast<Publish*>(callable)));
     return mine(self);
+}
+
+// Of a wait that can be withdrawn.
+template <class Publish>
+bool call_listing(void* callable, waiter& self) noexcept {
+    self.listed = true;  // from then on only its event may touch it
+    Publish mine(std::move(*static_cast<Publish*>(callable)));
+    if (mine(self)) return true;
+    self.listed = false;
+    return false;
+}
+template <class Withdraw>
+void call_withdraw(void* withdrawer, waiter& self) noexcept {
+    (*static_cast<Withdraw*>(withdrawer))(self);
 }
 
 template <class F>
@@ -195,23 +229,22 @@ template <class Publish, class Withdraw>
         "wait: publish must be nothrow-movable, trivially destructible, at most 64 bytes");
     if (!reason.cancellable && deadline == no_deadline)
         return wait_or_ready(reason, deadline, publish);
+    if (deadline == no_deadline) {
+        static constexpr endless_operations operations{
+            {&call_listing<Publish>, &relocate_callable<Publish>}, &call_withdraw<Withdraw>};
+        endless_wait_for<Publish> request(reason, std::move(publish), &withdraw);
+        call_switching(&wait_endlessly_function, &request,
+                       const_cast<endless_operations*>(&operations));
+        return request.outcome;
+    }
     withdrawing_request request{{{&publish, &relocate_callable<Publish>},
-                                 [](void* callable, waiter& self) noexcept {
-                                     self.listed =
-                                         true;  // from then on only its event may touch it
-                                     Publish mine(std::move(*static_cast<Publish*>(callable)));
-                                     if (mine(self)) return true;
-                                     self.listed = false;
-                                     return false;
-                                 },
+                                 &call_listing<Publish>,
                                  &reason,
                                  deadline,
                                  wait_outcome::event,
                                  true},
                                 &withdraw,
-                                [](void* withdrawer, waiter& self) noexcept {
-                                    (*static_cast<Withdraw*>(withdrawer))(self);
-                                }};
+                                &call_withdraw<Withdraw>};
     call_switching(&wait_withdrawing_function, &request);
     return request.outcome;
 }

@@ -35,6 +35,10 @@ public:
     /// From: any thread, while the waiter is in the caller's list (under the lock of that).
     [[nodiscard]] bool claim() noexcept { return claim(wait_outcome::event); }
 
+    /// The same, if that takes one step; false: it was not claimed, and claim() says whether it can
+    /// be.
+    [[nodiscard]] bool claim_at_once() noexcept { return state.claim_at_once(closed); }
+
     /// Makes it run; it may be gone when this returns. From: whoever claimed it.
     void wake() noexcept;
 

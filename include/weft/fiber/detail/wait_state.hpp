@@ -85,6 +85,20 @@ public:
         return true;
     }
 
+    /// claim() for the event of one that any source may end, if it takes one step. False: nothing
+    /// was done, and claim() knows more.
+    [[nodiscard, gnu::always_inline]] bool claim_at_once(const Atomic<bool>& closed) noexcept {
+        std::uint32_t seen = word_.load(std::memory_order_seq_cst);
+        if ((seen & state_mask) != waiting) [[unlikely]]
+            return false;
+        const std::uint32_t won =
+            seen + (static_cast<std::uint32_t>(wait_outcome::event) - waiting);
+        if (!closed.load(std::memory_order_relaxed))
+            return word_.compare_exchange_strong(seen, won, std::memory_order_seq_cst);
+        word_.store(won, std::memory_order_relaxed);
+        return true;
+    }
+
     /// For a canceller that has set the flag: true if this ends the wait, and wake() must follow.
     /// is_cancelled() reads the flag; guard() makes the lock that whoever changes the flag holds:
     /// between a look at the flag and the claim nobody enters a shield.
