@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <atomic>
 #include <csignal>
+#include <functional>
 #include <limits>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -59,31 +61,65 @@ POOL_TEST("pool: double wakes, and wakes of one that has finished, do nothing") 
     CHECK(woken == 1);
 }
 
+namespace {
+
+// Two fibers that wake each other and wait, until it is over.
+class tireless_pair {
+public:
+    template <class Spawn>
+    void start(Spawn spawn, const std::function<bool()>& over) {
+        for (std::size_t i = 0; i < 2; ++i)
+            spawn([this, i, over] {
+                handles_[i] = std::make_unique<fiber_handle>(this_fiber::handle());
+                sides_[i] = handles_[i].get();
+                while (sides_[1 - i] == nullptr) yield();
+                fiber_handle& other = *sides_[1 - i];
+                while (!over() && turns_ < 100'000'000) {
+                    ++turns_;
+                    unpark(other);
+                    static_cast<void>(park());
+                }
+                unpark(other);
+            });
+    }
+
+private:
+    std::atomic<fiber_handle*> sides_[2] = {};
+    std::unique_ptr<fiber_handle> handles_[2];
+    std::atomic<long> turns_ = 0;
+};
+
+}  // namespace
+
 POOL_TEST("pool: two that wake each other for ever do not starve a timer") {
     std::atomic<bool> rang = false;
     spawn([&] {
         static_cast<void>(sleep_for(1ms));
         rang = true;
     });
-    const auto sides = std::make_unique<std::atomic<fiber_handle*>[]>(2);
-    std::vector<std::unique_ptr<fiber_handle>> handles(2);
-    std::atomic<long> turns = 0;
-    for (int i = 0; i < 2; ++i)
-        spawn([&, i] {
-            handles[static_cast<std::size_t>(i)] =
-                std::make_unique<fiber_handle>(this_fiber::handle());
-            sides[static_cast<std::size_t>(i)] = handles[static_cast<std::size_t>(i)].get();
-            while (sides[static_cast<std::size_t>(1 - i)] == nullptr) yield();
-            fiber_handle& other = *sides[static_cast<std::size_t>(1 - i)];
-            while (!rang && turns < 100'000'000) {
-                ++turns;
-                unpark(other);
-                static_cast<void>(park());
-            }
-            unpark(other);
-        });
+    tireless_pair pair;
+    pair.start([&](auto f) { spawn(f); }, [&] { return rang.load(); });
     p.drain();
     CHECK(rang);
+}
+
+POOL_TEST("pool: two that wake each other for ever do not starve those who are ready") {
+    const unsigned free = 3;
+    std::atomic<unsigned> left = p.workers() + free;
+    const auto yields = [&] {
+        for (int i = 0; i < 20; ++i) yield();
+        --left;
+    };
+    tireless_pair pair;
+    pair.start([&](auto f) { spawn(f); }, [&] { return left == 0; });
+    for (unsigned i = 0; i < free; ++i) spawn(yields);
+    for (unsigned i = 0; i < p.workers(); ++i) {
+        fiber_options bound = options();
+        bound.worker = i;
+        go(p, bound, yields);
+    }
+    p.drain();
+    CHECK(left == 0);
 }
 
 POOL_TEST("pool: a million direct transfers do not grow a stack") {
