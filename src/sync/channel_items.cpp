@@ -19,6 +19,10 @@ namespace {
 constexpr std::size_t chunk_limit = 1024;  // nodes
 constexpr std::size_t made_ahead = 128;
 
+bool is_easy(const item_type& type) noexcept {
+    return type.plain && (type.size == 8 || type.size == 4);
+}
+
 constexpr std::size_t round_up(std::size_t size, std::size_t alignment) noexcept {
     return (size + alignment - 1) / alignment * alignment;
 }
@@ -26,7 +30,8 @@ constexpr std::size_t round_up(std::size_t size, std::size_t alignment) noexcept
 }  // namespace
 
 channel_core::channel_core(const item_type& type, std::size_t capacity)
-    : easy_(type.plain && (type.size == 8 || type.size == 4) ? easy : 0U),
+    : meets_(capacity == 0 && is_easy(type)),
+      easy_(is_easy(type) ? easy : 0U),
       capacity_(capacity),
       type_(type),
       item_size_(type.size),

@@ -7,7 +7,9 @@
 #include <thread>
 #include <vector>
 
+#include <weft/exec/pool.hpp>
 #include <weft/fiber/cancel.hpp>
+#include <weft/fiber/go.hpp>
 #include <weft/sync/channel.hpp>
 
 #include "crowd.hpp"
@@ -232,4 +234,36 @@ MATRIX_TEST("channel stress: an item handed to somebody who is cancelled is not 
     }
     home.add_work(-1);
     runs.join();
+}
+
+WEFT_TEST("channel stress: from hand to hand on one worker, while another thread cancels") {
+    const with_test_points points;
+    const long count = weft_test::stress_count(100'000);
+    weft_test::scope_slots scopes(2);
+    channel<long> c;
+    std::atomic<bool> over = false;
+    long expected = 0;
+    pool p({.workers = 1});
+    go(p, [&] {
+        for (long n = 0; n < count; ++n)
+            for (bool sent = false; !sent;) {
+                const auto scope = scopes.enter(0);
+                sent = c.send(n).has_value();
+            }
+        c.close();
+    });
+    go(p, [&] {
+        for (;;) {
+            const auto scope = scopes.enter(1);
+            const auto item = c.receive();
+            if (item)
+                EXPECT_EQ(*item, expected++);
+            else if (item.error() == errc::closed)
+                break;
+        }
+        over = true;
+    });
+    for (; !over; std::this_thread::yield()) scopes.cancel_one();
+    p.drain();
+    CHECK(expected == count);
 }

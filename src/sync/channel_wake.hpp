@@ -1,4 +1,5 @@
-// channel_wake.hpp - waking those whom a channel has claimed, once its lock is dropped.
+// channel_wake.hpp - what a wait for a channel is called, and waking those whom it has claimed,
+// once its lock is dropped.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -8,6 +9,9 @@
 #include <weft/sync/detail/channel_core.hpp>
 
 namespace weft::inline v0::detail {
+
+inline constexpr wait_reason sends_to_channel{"sends to a channel"};
+inline constexpr wait_reason receives_from_channel{"receives from a channel"};
 
 inline void wake(waiter* one) noexcept {
     if (one != nullptr) one->wake();

@@ -105,6 +105,16 @@ public:
         }
         return nullptr;
     }
+    /// The first, if it can be claimed in one step. nullptr: nothing was done.
+    [[nodiscard, gnu::always_inline]] channel_waiter* claim_first_at_once() noexcept {
+        channel_waiter* const one = first_;
+        if (one == nullptr || one->taken != nullptr || !one->who->claim_at_once()) [[unlikely]]
+            return nullptr;
+        first_ = one->next;
+        (first_ != nullptr ? first_->previous : last_) = nullptr;
+        one->queued = false;
+        return one;
+    }
 
 private:
     // relaxed: it decides who comes first, and orders nothing.
@@ -216,10 +226,17 @@ private:
     };
 
     [[nodiscard]] bool publish(channel_waiter& me, waiter& who) noexcept;
+    template <bool sends>
+    [[nodiscard]] bool publish_shortly(channel_waiter& me, waiter& who) noexcept;
+    void withdraw(channel_waiter& me) noexcept;
     [[nodiscard]] channel_result wait_for(channel_waiter& me, time_point deadline,
                                           taken_item& taken);
     [[nodiscard]] wait_outcome wait_here(channel_waiter& me, time_point deadline);
-    [[nodiscard]] wait_outcome wait_parked(channel_waiter& me, time_point deadline);
+    template <bool sends>
+    [[nodiscard]] wait_outcome wait_shortly(channel_waiter& me, time_point deadline);
+    [[nodiscard]] wait_outcome wait_otherwise(channel_waiter& me, time_point deadline);
+    [[nodiscard]] channel_result after_wait(channel_waiter& me, wait_outcome ended,
+                                            taken_item& taken);
     struct step {
         verdict what;
         waiter* woken;  // to be woken without the lock; or nullptr
@@ -231,6 +248,11 @@ private:
     [[nodiscard]] channel_result receive_slowly(void* to, patience how);
     [[nodiscard]] channel_result send_otherwise(const void* value, patience how);
     [[nodiscard]] channel_result receive_otherwise(void* to, patience how);
+    [[nodiscard]] channel_result send_in_turn(const void* value, patience how);
+    [[nodiscard]] channel_result receive_in_turn(void* to, patience how);
+    [[nodiscard]] channel_result send_once_more(channel_waiter& me, wait_outcome ended,
+                                                patience how);
+    [[nodiscard]] waiter* meet(channel_waiters& others, void* to, const void* value) noexcept;
     [[nodiscard]] bool send_easily(const void* value) noexcept;
     [[nodiscard]] bool receive_easily(void* to) noexcept;
     [[nodiscard]] std::uint32_t what_can_be_done() const noexcept;
@@ -275,11 +297,14 @@ private:
         else
             std::memcpy(to, from, item_size_);
     }
+    // Not by memcpy: clang makes one call of both.
     [[gnu::always_inline]] void copy_easily(void* to, const void* from) const noexcept {
+        using eight [[gnu::may_alias, gnu::aligned(1)]] = std::uint64_t;
+        using four [[gnu::may_alias, gnu::aligned(1)]] = std::uint32_t;
         if (item_size_ == 8) [[likely]]
-            std::memcpy(to, from, 8);
+            *static_cast<eight*>(to) = *static_cast<const eight*>(from);
         else
-            std::memcpy(to, from, 4);
+            *static_cast<four*>(to) = *static_cast<const four*>(from);
     }
     [[nodiscard]] void* item_in(item_node* node) const noexcept {
         return reinterpret_cast<std::byte*>(node) + item_offset_;
@@ -289,6 +314,7 @@ private:
     mutable std::atomic<std::uint32_t> can_ = 0;  // written under the lock, elsewhere a hint
     // Guarded by the lock.
     bool closed_ = false;
+    const bool meets_;          // items pass from hand to hand, by one instruction
     const std::uint32_t easy_;  // which of these bits there may be
     item_node* first_ = nullptr;
     item_node* last_ = nullptr;
