@@ -26,7 +26,7 @@ bool process_barrier::available() noexcept { return registered; }
 
 void process_barrier::heavy() noexcept {
     WEFT_ASSERT(membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED),
-                "channel: membarrier(2) fails, which was there when the program started");
+                "sync: membarrier(2) fails, which was there when the program started");
 }
 
 void lock_spin::once() noexcept { spin_once(rounds); }

@@ -1,5 +1,9 @@
 // mutex_core.cpp - the slow ways of a mutex.
 //
+// While the word is quick its holder gives it up by a plain store (quick_word.hpp), and there is
+// nothing in it but locked. All that follows makes it careful before it sets another bit, and
+// leaves that bit out below.
+//
 // To take the lock is an acquire, to give it up a release; with guarded it is the same for the
 // queue and for coming_. Whoever holds locked and guarded is alone, and so is whoever holds guarded
 // while another holds locked, for that one cannot unlock meanwhile: their last step is a plain
@@ -22,6 +26,10 @@
 // way who takes coming_ away under the guard, with the lock held by it or another, and sets awaited
 // if anybody is queued: when it takes the lock, when it goes back to the queue, or when it does not
 // want the lock any more and passes the duty on.
+//
+// One that was woken and takes the lock while it is quick is alone with coming_ and the queue as
+// soon as it has stopped the changes of the mode (arrive_quickly); if nobody else is queued the
+// lock stays quick.
 //
 // With starving the word stays locked while the eldest is woken: the lock is its. Nobody else is
 // on its way then, and starving is taken away only by the one that got the lock, or by an unlock
@@ -54,6 +62,9 @@ namespace {
 // How long somebody is beaten by newcomers before it is handed the lock.
 constexpr std::chrono::nanoseconds patience = std::chrono::milliseconds(1);
 
+// How often a holder who may be about to unlock is asked to do it carefully: some 3 us.
+constexpr unsigned asks = 10;
+
 }  // namespace
 
 // --- locking
@@ -62,9 +73,7 @@ constexpr std::chrono::nanoseconds patience = std::chrono::milliseconds(1);
 bool mutex_core::take() noexcept {
     std::uint32_t seen = word_.load(std::memory_order_relaxed);
     while ((seen & locked) == 0)
-        if (word_.compare_exchange_weak(seen, seen | locked, std::memory_order_acquire,
-                                        std::memory_order_relaxed))
-            return true;
+        if (word_.take(seen)) return true;
     return false;
 }
 
@@ -75,16 +84,35 @@ bool mutex_core::take_woken() noexcept {
         if ((seen & guarded) != 0) {
             spinning.once();
             seen = word_.load(std::memory_order_relaxed);
-        } else if (word_.compare_exchange_weak(seen, seen | locked | guarded,
-                                               std::memory_order_acquire,
-                                               std::memory_order_relaxed)) {
+        } else if ((seen & careful) == 0) {
+            if (!word_.take(seen)) continue;
+            arrive_quickly();
+            return true;
+        } else if (word_.take(seen, guarded)) {
             coming_.store(false, std::memory_order_relaxed);
             WEFT_TEST_POINT("mutex: woken, and has taken the lock");
-            word_.store(locked | awaited_now(), std::memory_order_release);
+            word_.bits().store(locked | careful | awaited_now(), std::memory_order_release);
             return true;
         }
     }
     return false;
+}
+
+// With the lock held, which was quick. Others can change the queue only when it is careful.
+void mutex_core::arrive_quickly() noexcept {
+    if (word_.stop()) {
+        coming_.store(false, std::memory_order_relaxed);
+        WEFT_TEST_POINT("mutex: woken, and has taken the lock quickly");
+        if (queue_.empty())
+            word_.go_on();
+        else
+            word_.be_careful(awaited);
+        return;
+    }
+    const std::uint32_t seen = guard();
+    coming_.store(false, std::memory_order_relaxed);
+    word_.bits().store(locked | careful | awaited_now() | (seen & starving),
+                       std::memory_order_release);
 }
 
 void mutex_core::lock_slowly(const lock_names& names) {
@@ -105,6 +133,10 @@ bool mutex_core::acquire(const lock_names& names, const wait_reason& reason, tim
     const time_point began = now_for_sleep();
     for (bool was_woken = false;; was_woken = true) {
         if (was_woken ? take_woken() : take()) return true;
+        if ((word_.load() & careful) == 0) {
+            word_.make_careful(spinning_may_help() ? asks : 0);
+            if (was_woken ? take_woken() : take()) return true;
+        }
         const bool starves = was_woken && now_for_sleep() - began > patience;
         bool withdrawn = false;
         const wait_outcome outcome = wait_or_ready(
@@ -146,8 +178,12 @@ bool mutex_core::enqueue(waiter& me, bool was_woken, bool starves) noexcept {
         } else if ((seen & guarded) != 0) {
             spinning.once();
             seen = word_.load(std::memory_order_relaxed);
-        } else if (word_.compare_exchange_weak(seen, seen | guarded, std::memory_order_acquire,
-                                               std::memory_order_relaxed)) {
+        } else if ((seen & careful) == 0) {
+            word_.make_careful(asks);
+            seen = word_.load(std::memory_order_relaxed);
+        } else if (word_.bits().compare_exchange_weak(seen, seen | guarded,
+                                                      std::memory_order_acquire,
+                                                      std::memory_order_relaxed)) {
             break;
         }
     }
@@ -159,7 +195,8 @@ bool mutex_core::enqueue(waiter& me, bool was_woken, bool starves) noexcept {
         queue_.push_back(me);
     }
     const std::uint32_t kept = seen & starving;
-    word_.store(locked | awaited_now() | (starves ? starving : kept), std::memory_order_release);
+    word_.bits().store(locked | careful | awaited_now() | (starves ? starving : kept),
+                       std::memory_order_release);
     return true;
 }
 
@@ -170,9 +207,12 @@ std::uint32_t mutex_core::guard(std::uint32_t with) noexcept {
         if ((seen & guarded) != 0) {
             spinning.once();
             seen = word_.load(std::memory_order_relaxed);
-        } else if (word_.compare_exchange_weak(seen, seen | guarded | with,
-                                               std::memory_order_acquire,
-                                               std::memory_order_relaxed)) {
+        } else if ((seen & careful) == 0) {
+            word_.make_careful(0);
+            seen = word_.load(std::memory_order_relaxed);
+        } else if (word_.bits().compare_exchange_weak(seen, seen | guarded | with,
+                                                      std::memory_order_acquire,
+                                                      std::memory_order_relaxed)) {
             return seen;
         }
     }
@@ -183,7 +223,7 @@ std::uint32_t mutex_core::guard(std::uint32_t with) noexcept {
 void mutex_core::withdraw(waiter& me) noexcept {
     guard();
     queue_.remove(me);
-    word_.fetch_and(~(guarded | (queue_.empty() ? awaited : 0U)), std::memory_order_release);
+    word_.bits().fetch_and(~(guarded | (queue_.empty() ? awaited : 0U)), std::memory_order_release);
 }
 
 // Woken, and does not want the lock any more. True: it was free, and is taken after all. If it is
@@ -191,7 +231,8 @@ void mutex_core::withdraw(waiter& me) noexcept {
 bool mutex_core::pass_wake_on() noexcept {
     const std::uint32_t seen = guard(locked);
     coming_.store(false, std::memory_order_relaxed);
-    word_.store(locked | awaited_now() | (seen & starving), std::memory_order_release);
+    word_.bits().store(locked | careful | awaited_now() | (seen & starving),
+                       std::memory_order_release);
     return (seen & locked) == 0;
 }
 
@@ -201,7 +242,7 @@ bool mutex_core::was_handed_over(time_point began) noexcept {
     const std::uint32_t seen = word_.load(std::memory_order_acquire);
     if ((seen & starving) == 0) return false;
     if ((seen & awaited) == 0 || now_for_sleep() - began <= patience)
-        word_.fetch_and(~starving, std::memory_order_relaxed);
+        word_.bits().fetch_and(~starving, std::memory_order_relaxed);
     return true;
 }
 
@@ -211,15 +252,17 @@ void mutex_core::release_slowly() noexcept {
     std::uint32_t seen = word_.load(std::memory_order_relaxed);
     for (spin_wait spinning;;) {
         WEFT_ASSERT((seen & locked) != 0, "mutex: unlocked while nobody holds it");
+        if ((seen & careful) == 0 && word_.answer()) return;
         if ((seen & guarded) != 0) {
             spinning.once();
             seen = word_.load(std::memory_order_relaxed);
         } else if ((seen & awaited) == 0) {
-            if (word_.compare_exchange_weak(seen, 0, std::memory_order_release,
-                                            std::memory_order_relaxed))
+            if (word_.bits().compare_exchange_weak(seen, seen & careful, std::memory_order_release,
+                                                   std::memory_order_relaxed))
                 return;
-        } else if (word_.compare_exchange_weak(seen, seen | guarded, std::memory_order_acquire,
-                                               std::memory_order_relaxed)) {
+        } else if (word_.bits().compare_exchange_weak(seen, seen | guarded,
+                                                      std::memory_order_acquire,
+                                                      std::memory_order_relaxed)) {
             break;
         }
     }
@@ -230,14 +273,14 @@ void mutex_core::release_slowly() noexcept {
 waiter* mutex_core::next_holder(std::uint32_t seen) noexcept {
     WEFT_TEST_POINT("mutex: about to wake");
     waiter* const next = queue_.claim_one();
-    std::uint32_t left = 0;
+    std::uint32_t left = careful;
     if (next != nullptr) {
         if ((seen & starving) != 0)
-            left = locked | starving | awaited_now();
+            left = locked | careful | starving | awaited_now();
         else
             coming_.store(true, std::memory_order_relaxed);
     }
-    word_.store(left, std::memory_order_release);
+    word_.bits().store(left, std::memory_order_release);
     return next;
 }
 

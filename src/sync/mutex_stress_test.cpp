@@ -69,9 +69,18 @@ void deadlines_against_unlocks(const crowd_fixture& test) {
     first.unlock();
 }
 
+// As often as makes a mutex quick (quick_word.hpp).
+template <class Mutex>
+void lock_often(Mutex& m) {
+    for (int i = 0; i < 300; ++i) {
+        m.lock();
+        m.unlock();
+    }
+}
+
 // The last one to hold it destroys it.
 template <class Mutex>
-void destroyed_by_the_last_one(const crowd_fixture& test) {
+void destroyed_by_the_last_one(const crowd_fixture& test, bool locked_often = false) {
     struct shared {
         Mutex m;
         int users = 3;
@@ -79,7 +88,10 @@ void destroyed_by_the_last_one(const crowd_fixture& test) {
     const with_test_points points;
     const long rounds = test.rounds(300'000);
     std::vector<shared*> all;
-    for (long i = 0; i < rounds; ++i) all.push_back(new shared);
+    for (long i = 0; i < rounds; ++i) {
+        all.push_back(new shared);
+        if (locked_often) lock_often(all.back()->m);
+    }
     test.crowd(3, [&](int) {
         for (shared* one : all) {
             one->m.lock();
@@ -99,6 +111,28 @@ CROWD_TEST("recursive_mutex: stress, two are never inside") {
 }
 CROWD_TEST("fair_mutex: stress, two are never inside") { never_two_inside<fair_mutex>(*this); }
 
+CROWD_TEST("mutex: stress, many short turns, and others come to wait") {
+    const with_test_points points;
+    const long rounds = this->rounds(50'000);
+    mutex m;
+    long inside = 0;
+    long total = 0;
+    crowd(4, [&](int i) {
+        for (long round = 0; round < rounds; ++round) {
+            const long turns = i == 0 ? 40 : 1;  // one makes it quick, the others stop that
+            for (long turn = 0; turn < turns; ++turn) {
+                const std::lock_guard lock(m);
+                if (++inside != 1) ADD_FAILURE() << "two are inside";
+                if (i != 0 && round % 8 == 0) yield_or_pass();
+                --inside;
+                ++total;
+            }
+            if (i != 0) yield_or_pass();
+        }
+    });
+    CHECK(total == rounds * 43);
+}
+
 CROWD_TEST("timed_mutex: stress of deadlines against unlocks") {
     deadlines_against_unlocks<timed_mutex>(*this);
 }
@@ -108,6 +142,9 @@ CROWD_TEST("fair_mutex: stress of deadlines against unlocks") {
 
 CROWD_TEST("mutex: stress, the last one to hold it destroys it") {
     destroyed_by_the_last_one<mutex>(*this);
+}
+CROWD_TEST("mutex: stress, the last one to hold a quick one destroys it") {
+    destroyed_by_the_last_one<mutex>(*this, true);
 }
 CROWD_TEST("fair_mutex: stress, the last one to hold it destroys it") {
     destroyed_by_the_last_one<fair_mutex>(*this);

@@ -18,10 +18,20 @@ using namespace std::chrono_literals;
 
 namespace {
 
+// As often as makes a mutex quick (quick_word.hpp).
 template <class Mutex>
-void in_the_order_they_asked(weft_test::loop_fixture& test) {
+void lock_often(Mutex& m) {
+    for (int i = 0; i < 1000; ++i) {
+        CHECK(m.try_lock());
+        m.unlock();
+    }
+}
+
+template <class Mutex>
+void in_the_order_they_asked(weft_test::loop_fixture& test, bool locked_often = false) {
     Mutex m;
     std::string order;
+    if (locked_often) lock_often(m);
     m.lock();
     for (const char name : {'a', 'b', 'c'})
         test.spawn([&, name] {
@@ -39,9 +49,10 @@ void in_the_order_they_asked(weft_test::loop_fixture& test) {
 }
 
 template <class Mutex>
-void deadlines_and_cancellation(weft_test::loop_fixture& test) {
+void deadlines_and_cancellation(weft_test::loop_fixture& test, bool locked_often = false) {
     Mutex m;
     std::string log;
+    if (locked_often) lock_often(m);
     m.lock();
     fiber f(test.s, test.options(), [&] {
         log += m.try_lock_for(5ms) ? '?' : 'l';
@@ -72,6 +83,12 @@ void deadlines_and_cancellation(weft_test::loop_fixture& test) {
 
 MATRIX_TEST("mutex: waiters get the lock in the order they asked") {
     in_the_order_they_asked<mutex>(*this);
+}
+MATRIX_TEST("mutex: waiters get a lock that was quick in the order they asked") {
+    in_the_order_they_asked<mutex>(*this, true);
+}
+MATRIX_TEST("timed_mutex: deadlines and cancellation end a timed lock that was quick") {
+    deadlines_and_cancellation<timed_mutex>(*this, true);
 }
 MATRIX_TEST("timed_mutex: waiters get the lock in the order they asked") {
     in_the_order_they_asked<timed_mutex>(*this);
@@ -109,6 +126,23 @@ MATRIX_TEST("mutex: a newcomer may take a free lock ahead of one that is woken")
     m.unlock();
     run();
     CHECK(order == "w");
+}
+
+MATRIX_TEST("mutex: one that is woken takes a lock that is quick again, and wakes the next") {
+    mutex m;
+    std::string order;
+    lock_often(m);
+    m.lock();
+    for (const char name : {'a', 'b'})
+        spawn([&, name] {
+            const std::lock_guard lock(m);
+            order += name;
+        });
+    run_until_blocked();
+    m.unlock();     // wakes the first
+    lock_often(m);  // while that is on its way
+    run();
+    CHECK(order == "ab");
 }
 
 MATRIX_TEST("mutex: hands over to one that was beaten after a millisecond") {

@@ -1,10 +1,12 @@
 // mutex_core.hpp - the lock inside mutex, timed_mutex and the recursive ones.
 //
-// A word and a queue. Whoever is not waiting may take a free lock ahead of those who do (it
-// barges), for that is what is fast: the woken one is not running yet. One that has waited for
-// longer than `patience` and was beaten once more is handed the lock by the next unlock.
+// A word (quick_word.hpp) and a queue. Whoever is not waiting may take a free lock ahead of those
+// who do (it barges), for that is what is fast: the woken one is not running yet. One that has
+// waited for longer than `patience` and was beaten once more is handed the lock by the next unlock.
 //
 //     locked    somebody holds it
+//     careful   the word is changed by read-modify-writes; without it there are no other bits but
+//               locked, and a plain store gives it up
 //     guarded   somebody changes the queue
 //     awaited   somebody is queued and nobody is on its way: the next unlock has to wake one; set
 //               only while locked
@@ -22,6 +24,7 @@
 #include <weft/base/clock_source.hpp>
 #include <weft/fiber/waiter.hpp>
 #include <weft/sync/detail/lock_owner.hpp>
+#include <weft/sync/detail/quick_word.hpp>
 #include <weft/sync/detail/waiter_queue.hpp>
 
 namespace weft::inline v0::detail {
@@ -45,9 +48,7 @@ public:
 
     [[gnu::always_inline]] void lock() {
         owner_.refuse_again(mutex_names.again);
-        std::uint32_t free = 0;
-        if (!word_.compare_exchange_strong(free, locked, std::memory_order_acquire,
-                                           std::memory_order_relaxed)) [[unlikely]]
+        if (!word_.take_alone()) [[unlikely]]
             lock_slowly(mutex_names);
         owner_.take();
     }
@@ -57,7 +58,7 @@ public:
     /// would be slow: that load waits for the locked instruction of the unlock before.)
     [[gnu::always_inline]] void lock_at_once(const lock_names& names) {
         owner_.refuse_again(names.again);
-        if ((word_.fetch_or(locked, std::memory_order_acquire) & locked) != 0) [[unlikely]]
+        if (!word_.take_at_once()) [[unlikely]]
             lock_slowly(names);
         owner_.take();
     }
@@ -78,7 +79,7 @@ public:
 
     /// Neither held nor waited for.
     [[nodiscard]] bool is_unused() const noexcept {
-        return word_.load(std::memory_order_acquire) == 0 && queue_.empty() &&
+        return (word_.load(std::memory_order_acquire) & ~careful) == 0 && queue_.empty() &&
                !coming_.load(std::memory_order_relaxed);
     }
 
@@ -89,17 +90,16 @@ public:
     }
     void come_back() noexcept { owner_.take(); }  // it did not give it up
     [[gnu::always_inline]] void release() noexcept {
-        std::uint32_t seen = locked;
-        if (!word_.compare_exchange_strong(seen, 0, std::memory_order_release,
-                                           std::memory_order_relaxed)) [[unlikely]]
+        if (!word_.leave()) [[unlikely]]
             release_slowly();
     }
 
 private:
-    static constexpr std::uint32_t locked = 1;
-    static constexpr std::uint32_t guarded = 2;
-    static constexpr std::uint32_t awaited = 4;
-    static constexpr std::uint32_t starving = 8;
+    static constexpr std::uint32_t locked = quick_word::locked;
+    static constexpr std::uint32_t careful = quick_word::careful;
+    static constexpr std::uint32_t guarded = 4;
+    static constexpr std::uint32_t awaited = 8;
+    static constexpr std::uint32_t starving = 16;
 
     /// For waits_for.
     [[nodiscard]] static const void* holder_of(const void* lock) noexcept {
@@ -107,6 +107,7 @@ private:
     }
     [[nodiscard]] bool take() noexcept;
     [[nodiscard]] bool take_woken() noexcept;
+    void arrive_quickly() noexcept;
     void lock_slowly(const lock_names& names);
     [[nodiscard]] bool acquire(const lock_names& names, const wait_reason& reason,
                                time_point deadline);
@@ -124,7 +125,7 @@ private:
         return queue_.empty() || coming_.load(std::memory_order_relaxed) ? 0 : awaited;
     }
 
-    std::atomic<std::uint32_t> word_ = 0;
+    [[no_unique_address]] quick_word word_;  // coming_ stands in its padding
     // An unlock has woken somebody, who has not come yet. Written under the guard; elsewhere a
     // hint (relaxed).
     std::atomic<bool> coming_ = false;
