@@ -94,11 +94,10 @@ class crew final : public executor {
 public:
     ~crew() override { stop(); }
 
+    // Nothing of the crew is touched once r can be taken: it may be the last, and the crew be gone.
     void post(runnable* r) override {
-        {
-            const std::lock_guard lock(mutex_);
-            queue_.push_back(r);
-        }
+        const std::lock_guard lock(mutex_);
+        queue_.push_back(r);
         ready_.notify_one();
     }
     void defer(runnable* r) override { post(r); }

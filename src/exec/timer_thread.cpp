@@ -54,14 +54,14 @@ private:
     [[noreturn]] void watch() noexcept {
         for (;;) {
             const std::uint32_t seen = bell_.load(std::memory_order_acquire);
-            const time_point now = steady_clock_source().now();
-            queue_.expire(now, [](runnable*) noexcept {
+            queue_.expire(steady_clock_source().now(), [](runnable*) noexcept {
                 fail("timer_thread: something came due that is posted nowhere");
             });
             WEFT_TEST_POINT("timer_thread: about to sleep");
             const time_point next = queue_.earliest();
             futex_wait_for(bell_, seen,
-                           next == no_deadline ? std::chrono::nanoseconds::max() : next - now);
+                           next == no_deadline ? std::chrono::nanoseconds::max()
+                                               : next - steady_clock_source().now());
         }
     }
 

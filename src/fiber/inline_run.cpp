@@ -100,25 +100,32 @@ bool may_go_on(fiber_worker& worker) noexcept {
 
 struct call_without {
     const void* group;
+    const cancel_scope& body;
     const wait_reason& reason;
     static void run(void* self, void*) {
         const auto& me = *static_cast<call_without*>(self);
-        run_unstarted_children(me.group, me.reason);
+        run_unstarted_children(me.group, me.body, me.reason);
     }
 };
 
 }  // namespace
 
-void run_unstarted_children(const void* group, const wait_reason& reason) noexcept {
+void run_unstarted_children(const void* group, const cancel_scope& body,
+                            const wait_reason& reason) noexcept {
     fiber_worker* worker = fiber_worker::here();
     if (worker == nullptr || worker->current == nullptr) return;
     fiber_block& me = *worker->current;
     if (!may_run_children(*worker, me)) return;
+    // What cancels the wait must cancel the child, which the parent cannot leave before its end.
+    if (me.extras == nullptr || me.extras->scope.load(std::memory_order_relaxed) != &body) return;
     if (me.isolated.held != nullptr) {  // a child may want it
-        call_without call{group, reason};
+        call_without call{group, body, reason};
         return wait_without(me, &call_without::run, &call);
     }
-    if ((me.attention.load(std::memory_order_relaxed) & unarmed_bit) != 0) arm_deadlines(me);
+    if ((me.attention.load(std::memory_order_relaxed) & unarmed_bit) != 0) {
+        arm_deadlines(me);
+        if (!may_wait_now(me)) return;
+    }
     me.reason.store(&reason, std::memory_order_relaxed);
     while (may_go_on(*worker)) {
         runnable* const child = worker->exec.take_back(&is_child_of, group);

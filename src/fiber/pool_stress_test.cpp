@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <atomic>
 #include <csignal>
+#include <cstring>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -245,9 +246,11 @@ namespace {
 
 // Holds the worker until the watchdog has reported once more; says where it was called from.
 [[gnu::noinline]] void hold(const std::atomic<int>& reports, int seen, std::atomic<void*>& from) {
+    static std::size_t (*volatile intercepted)(const char*) = &std::strlen;
     from = __builtin_return_address(0);
-    while (reports == seen) {}
-    asm volatile("" ::: "memory");  // no tail call
+    while (reports == seen)
+        if (WEFT_TSAN) static_cast<void>(intercepted(""));  // else it keeps signals back
+    asm volatile("" ::: "memory");                          // no tail call
 }
 
 }  // namespace
@@ -255,6 +258,7 @@ namespace {
 WEFT_TEST("pool: watchdog names the fiber that holds its worker, and where it is, of every kind") {
     for (const stack_kind kind :
          {stack_kind::own, stack_kind::ucontext, stack_kind::thread, stack_kind::swapped}) {
+        if (WEFT_TSAN && kind == stack_kind::thread) continue;  // the worker keeps its signal back
         std::atomic<bool> found = false;
         std::atomic<int> reports = 0;
         std::atomic<void*> from = nullptr;

@@ -210,7 +210,7 @@ child_node* family::take_ended() {
 }
 
 void family::wait_for_all() {
-    if (!places_ && !options_.collect) run_unstarted_children(this, waits_for_all);
+    if (!places_ && !options_.collect && body_) run_unstarted_children(this, *body_, waits_for_all);
     if (all_ended() && failures_ == 0) return;
     const wait_outcome outcome = wait(
         waits_for_all, no_deadline,

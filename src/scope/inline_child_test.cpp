@@ -280,6 +280,24 @@ WEFT_TEST("inline child: obeys a deadline around its parent's wait") {
     });
 }
 
+WEFT_TEST("inline child: a deadline in the group's body ends a wait for one that goes on waiting") {
+    on_one_worker([] {
+        event goes_on;
+        int ended = 0;
+        with_task_group<void>([&](task_group<void>& g) {
+            g.add([&] {
+                goes_on.wait();
+                ++ended;
+            });
+            CHECK(!with_timeout(2ms, [&] { g.wait(); }));
+            CHECK(ended == 0);
+            goes_on.set();
+            g.wait();
+        });
+        CHECK(ended == 1);
+    });
+}
+
 WEFT_TEST("inline child: what it called is destroyed in the child, and may wait there") {
     struct leaver {
         explicit leaver(fiber_id& where) : seen(&where) {}

@@ -36,7 +36,8 @@ public:
     executor& operator=(const executor&) = delete;
     virtual ~executor();
 
-    /// Runs r soon, beside the caller, who goes on: it may wake a thread for it.
+    /// Runs r soon, beside the caller, who goes on: it may wake a thread for it. Once r can be
+    /// taken it touches nothing of the executor: r may be the last, and the executor be destroyed.
     /// Suspends: never. From: any thread. Fails: never.
     virtual void post(runnable* r) = 0;
 

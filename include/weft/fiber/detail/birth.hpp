@@ -14,6 +14,7 @@
 #include <weft/fiber/options.hpp>
 
 namespace weft::inline v0 {
+class cancel_scope;
 struct wait_reason;
 }
 
@@ -89,7 +90,8 @@ void start_fiber(fiber_block& block) noexcept;
 /// Children of this group that nobody has started run as plain calls on the stack of the fiber that
 /// waits for them, each as a fiber of its own, until there is none that could: then the caller
 /// waits as usual. Only on a pool.
-void run_unstarted_children(const void* group, const wait_reason& reason) noexcept;
+void run_unstarted_children(const void* group, const cancel_scope& body,
+                            const wait_reason& reason) noexcept;
 /// The executor of the running fiber. Aborts, naming the call, outside any.
 [[nodiscard]] executor& current_executor(const char* call) noexcept;
 
