@@ -287,6 +287,13 @@ MATRIX_TEST("mutex: the guards of the standard library work, and std::lock") {
     }).join();
 }
 
+WEFT_TEST("mutex misuse: unlocking one that nobody holds aborts, also if it is quick") {
+    mutex m;
+    EXPECT_DEATH(m.unlock(), "mutex: unlocked");
+    lock_often(m);
+    EXPECT_DEATH(m.unlock(), "mutex: unlocked");
+}
+
 #if defined(WEFT_CHECKS) && WEFT_CHECKS
 WEFT_TEST("mutex misuse: to unlock what another holds, or to lock what one holds, aborts by name") {
     mutex m;

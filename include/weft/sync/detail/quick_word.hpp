@@ -92,7 +92,7 @@ public:
         return true;
     }
 
-    /// False: it is to be given up in another way, for somebody waits.
+    /// False: it is to be given up in another way, for somebody waits; or nobody holds it.
     [[nodiscard, gnu::always_inline]] bool leave() noexcept {
         if (mode_.load(std::memory_order_relaxed) != mode::quick) {
             if (left_.load(std::memory_order_relaxed) == 0 || !count()) {
@@ -102,6 +102,8 @@ public:
             }
             if (!make_quick()) return false;
         }
+        if (load() != locked) [[unlikely]]
+            return false;
         leaving_.store(true, std::memory_order_relaxed);
         Barrier::light();
         WEFT_TEST_POINT("quick_word: leaving, about to look");
