@@ -1,66 +1,25 @@
 // timer_thread_test.cpp - deadlines of fibers on executors that keep no time.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <condition_variable>
+#include <atomic>
 #include <deque>
-#include <mutex>
 #include <string>
-#include <thread>
-#include <vector>
 
 #include <weft/fiber/cancel.hpp>
 #include <weft/fiber/fiber.hpp>
 #include <weft/fiber/suspend_hook.hpp>
 
+#include "crew.hpp"
 #include "loops.hpp"
 
 using namespace weft;
 using namespace std::chrono_literals;
+using weft_test::crew;
 
 namespace {
 
 const std::error_code late = std::make_error_code(std::errc::timed_out);
 const std::error_code stopped = std::make_error_code(std::errc::operation_canceled);
-
-// Two functions, and the count of who is to come: run() ends when there is none.
-class crew final : public executor {
-public:
-    void post(runnable* r) override {
-        const std::lock_guard lock(mutex_);
-        queue_.push_back(r);
-        changed_.notify_one();
-    }
-    void defer(runnable* r) override { post(r); }
-    void add_work(std::ptrdiff_t change) noexcept override {
-        const std::lock_guard lock(mutex_);
-        work_ += change;
-        if (work_ == 0) changed_.notify_all();
-    }
-    void run() {
-        while (runnable* r = take()) do
-                r = r->run();
-            while (r != nullptr);
-    }
-    void run_by(int threads) {
-        std::vector<std::jthread> others;
-        for (int i = 1; i < threads; ++i) others.emplace_back([this] { run(); });
-        run();
-    }
-
-private:
-    runnable* take() {
-        std::unique_lock lock(mutex_);
-        changed_.wait(lock, [&] { return work_ == 0 || !queue_.empty(); });
-        if (queue_.empty()) return nullptr;
-        runnable* const r = queue_.front();
-        queue_.pop_front();
-        return r;
-    }
-    std::mutex mutex_;
-    std::condition_variable changed_;
-    std::deque<runnable*> queue_;
-    std::ptrdiff_t work_ = 0;
-};
 
 constexpr stack_kind kinds[] = {stack_kind::own, stack_kind::ucontext, stack_kind::thread};
 

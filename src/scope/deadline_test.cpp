@@ -3,19 +3,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <weft/scope/deadline.hpp>
 
-#include <condition_variable>
-#include <deque>
-#include <mutex>
 #include <stdexcept>
 #include <stop_token>
 #include <string>
 #include <thread>
-#include <utility>
 
 #include <weft/scope/task_group.hpp>
 #include <weft/sync/event.hpp>
 #include <weft/sync/mutex.hpp>
 
+#include "crew.hpp"
 #include "loops.hpp"
 #include "pools.hpp"
 
@@ -268,30 +265,7 @@ WEFT_TEST("with_timeout misuse: outside any fiber aborts, and names what was cal
 }
 
 WEFT_TEST("deadline: on an executor that keeps no time it is the executor that cancels") {
-    class by_hand final : public executor {
-    public:
-        void post(runnable* r) override {
-            const std::lock_guard lock(mutex_);
-            queue_.push_back(r);
-            changed_.notify_one();
-        }
-        void defer(runnable* r) override { post(r); }
-        void run_one() {
-            std::unique_lock lock(mutex_);
-            changed_.wait(lock, [&] { return !queue_.empty(); });
-            runnable* r = std::exchange(queue_.front(), nullptr);
-            queue_.pop_front();
-            lock.unlock();
-            while (r != nullptr) r = r->run();
-        }
-
-    private:
-        std::mutex mutex_;
-        std::condition_variable changed_;
-        std::deque<runnable*> queue_;
-    };
-    by_hand e;
-    bool done = false;
+    weft_test::crew e;
     std::thread::id cancelled_by;
     go(e, [&] {
         CHECK(with_timeout(1h, [] { return sleep_for(1ms), 1; }) == 1);
@@ -302,8 +276,7 @@ WEFT_TEST("deadline: on an executor that keeps no time it is the executor that c
             return 2;
         });
         CHECK(too_late.error() == late);
-        done = true;
     });
-    while (!done) e.run_one();
+    e.run();
     CHECK(cancelled_by == std::this_thread::get_id());
 }

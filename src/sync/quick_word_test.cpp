@@ -43,7 +43,8 @@ WEFT_TEST("quick_word: is careful after the barrier, held or free") {
 }
 
 WEFT_TEST("quick_word: its holder answers to one that asks, and gives it up") {
-    if (!process_barrier::available()) GTEST_SKIP() << "no membarrier";
+    if (!process_barrier::available())
+        GTEST_SKIP() << "without membarrier(2) no lock is ever quick";
     quick_word word;
     make_quick(word);
     CHECK(word.take_at_once());
@@ -58,7 +59,8 @@ WEFT_TEST("quick_word: its holder answers to one that asks, and gives it up") {
 }
 
 WEFT_TEST("quick_word: its holder stops all changes without a barrier, and goes on or is careful") {
-    if (!process_barrier::available()) GTEST_SKIP() << "no membarrier";
+    if (!process_barrier::available())
+        GTEST_SKIP() << "without membarrier(2) no lock is ever quick";
     quick_word word;
     make_quick(word);
     CHECK(word.take_alone());
