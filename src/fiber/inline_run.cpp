@@ -12,10 +12,12 @@
 //   the next one; none: waits as usual
 //
 // The parent could not have gone on before the child ended: so it loses nothing by standing below
-// it. It is in no queue meanwhile; when the child ends the thread goes on as the parent, wherever
-// that is. What a worker looks at every 61 dispatches, its inbox and its timers, it looks at
-// between two children, too; and when they have had a slice of a millisecond the parent waits as
-// usual, so that others get their turn.
+// it. That holds only if whatever cancels its wait cancels the child, too, so not if the parent
+// opened a scope between the group and the wait. (A child that shields itself then holds it up; a
+// parent that leaves the group waits for such a one in any case.) It is in no queue meanwhile; when
+// the child ends the thread goes on as the parent, wherever that is. What a worker looks at every
+// 61 dispatches, its inbox and its timers, it looks at between two children, too; and when they
+// have had a slice of a millisecond the parent waits as usual, so that others get their turn.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <weft/fiber/suspend.hpp>
