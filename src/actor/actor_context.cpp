@@ -57,7 +57,7 @@ void actor_context::around(isolation_slot& mine, wait_call wait, void* request) 
         isolation_slot& mine;
         const actor_path path;
         ~way_back() {
-            to.core_.lock_at_once(detail::actor_names);
+            to.core_.lock(detail::actor_names);
             to.arrived(mine, path);
         }
     };
@@ -70,7 +70,7 @@ void actor_context::around(isolation_slot& mine, wait_call wait, void* request) 
 void actor_context::lock_otherwise(isolation_slot* mine) const {
     if (mine == nullptr) {
         if (thread_again()) return;
-        core_.lock_at_once(detail::actor_names);
+        core_.lock(detail::actor_names);
         thread_arrived();
     } else if (mine->held == this) {
         enter_again();
@@ -89,7 +89,7 @@ void actor_context::lock_from_another(isolation_slot& mine) const {
     const auto& left = static_cast<const actor_context&>(*mine.held);
     actor_path::room room = left.path_.room_for_one_more();
     const actor_path before = left.let_go(mine);
-    core_.lock_at_once(detail::actor_names);
+    core_.lock(detail::actor_names);
     arrived(mine, before.inside(left, std::move(room)));
 }
 
@@ -137,7 +137,7 @@ bool actor_context::wait_from_another(isolation_slot& mine, time_point deadline)
         arrived(mine, before.inside(left, std::move(room)));
         return true;
     }
-    left.core_.lock_at_once(detail::actor_names);
+    left.core_.lock(detail::actor_names);
     left.arrived(mine, before);
     return false;
 }
@@ -158,7 +158,7 @@ void actor_context::unlock_otherwise() const noexcept {
         return;
     }
     const actor_path path = let_go(*mine);
-    path.outer()->core_.lock_at_once(detail::actor_names);
+    path.outer()->core_.lock(detail::actor_names);
     path.outer()->arrived(*mine, path.outside());
 }
 

@@ -10,7 +10,7 @@
 // store. Every other change of the word is a read-modify-write.
 //
 //   waits                                        unlocks
-//   CAS 0 -> locked fails            (acquire)   CAS locked -> 0                        (release)
+//   + locked: it was there already   (acquire)   CAS locked -> 0                        (release)
 //   CAS while locked: + guarded      (acquire)
 //   into the queue; coming_?                     fails: somebody is queued
 //     store locked                   (release)     CAS while awaited: + guarded         (acquire)
@@ -73,7 +73,7 @@ constexpr unsigned asks = 10;
 bool mutex_core::take() noexcept {
     std::uint32_t seen = word_.load(std::memory_order_relaxed);
     while ((seen & locked) == 0)
-        if (word_.take(seen)) return true;
+        if (word_.take_from(seen)) return true;
     return false;
 }
 
@@ -85,10 +85,10 @@ bool mutex_core::take_woken() noexcept {
             spinning.once();
             seen = word_.load(std::memory_order_relaxed);
         } else if ((seen & careful) == 0) {
-            if (!word_.take(seen)) continue;
+            if (!word_.take_from(seen)) continue;
             arrive_quickly();
             return true;
-        } else if (word_.take(seen, guarded)) {
+        } else if (word_.take_from(seen, guarded)) {
             coming_.store(false, std::memory_order_relaxed);
             WEFT_TEST_POINT("mutex: woken, and has taken the lock");
             word_.bits().store(locked | careful | awaited_now(), std::memory_order_release);

@@ -14,7 +14,7 @@ namespace {
 
 void make_quick(quick_word& word) {
     for (int i = 0; i < 1000; ++i) {
-        ASSERT_TRUE(word.take_alone());
+        ASSERT_TRUE(word.take());
         ASSERT_TRUE(word.leave());
     }
 }
@@ -35,7 +35,7 @@ WEFT_TEST("quick_word: is careful after the barrier, held or free") {
     CHECK(!word.is_quick());
     CHECK(word.load() == quick_word::careful);
     make_quick(word);
-    CHECK(word.take_alone());
+    CHECK(word.take());
     std::thread([&] { word.make_careful(0); }).join();
     CHECK(word.load() == (quick_word::careful | quick_word::locked));
     CHECK(word.leave());
@@ -47,14 +47,14 @@ WEFT_TEST("quick_word: its holder answers to one that asks, and gives it up") {
         GTEST_SKIP() << "without membarrier(2) no lock is ever quick";
     quick_word word;
     make_quick(word);
-    CHECK(word.take_at_once());
+    CHECK(word.take());
     std::thread asks([&] { word.make_careful(~0U); });
     while (word.is_quick()) std::this_thread::yield();
     CHECK(!word.leave());
     CHECK(word.answer());
     asks.join();
     CHECK(word.load() == quick_word::careful);
-    CHECK(word.take_alone());
+    CHECK(word.take());
     CHECK(word.leave());
 }
 
@@ -63,7 +63,7 @@ WEFT_TEST("quick_word: its holder stops all changes without a barrier, and goes 
         GTEST_SKIP() << "without membarrier(2) no lock is ever quick";
     quick_word word;
     make_quick(word);
-    CHECK(word.take_alone());
+    CHECK(word.take());
     CHECK(word.stop());
     CHECK(!word.stop());
     word.go_on();

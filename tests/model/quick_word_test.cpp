@@ -119,7 +119,7 @@ struct model_mutex {
     bool take() {
         std::uint32_t seen = word.load();
         while ((seen & locked) == 0)
-            if (word.take(seen)) return true;
+            if (word.take_from(seen)) return true;
         return false;
     }
     bool take_woken() {
@@ -129,10 +129,10 @@ struct model_mutex {
                 spinning.once();
                 seen = word.load();
             } else if ((seen & careful) == 0) {
-                if (!word.take(seen)) continue;
+                if (!word.take_from(seen)) continue;
                 arrive_quickly();
                 return true;
-            } else if (word.take(seen, guarded)) {
+            } else if (word.take_from(seen, guarded)) {
                 coming = false;
                 word.bits().store(locked | careful | awaited_now());
                 return true;
@@ -194,12 +194,12 @@ struct model_mutex {
         return true;
     }
     void lock(unsigned me) {
-        if (word.take_alone()) return;
+        if (word.take()) return;
         for (bool was_woken = false; enqueue(me, was_woken); was_woken = true) sleepers[me].wait();
     }
     // Goes to the queue, and gives up unless it was woken: then it passes the wake on.
     bool lock_or_withdraw(unsigned me) {
-        if (word.take_alone() || !enqueue(me, false)) return true;
+        if (word.take() || !enqueue(me, false)) return true;
         guard();
         const bool waits = std::erase(queue, me) != 0;
         word.bits().fetch_and(~(guarded | (queue.empty() ? awaited : 0U)));

@@ -54,7 +54,7 @@ public:
         detail::isolation_slot* const mine = detail::isolation_slot_here();
         if (mine == nullptr || mine->held != nullptr) [[unlikely]]
             return lock_otherwise(mine);
-        core_.lock_at_once(detail::actor_names);
+        core_.lock(detail::actor_names);
         mine->held = this;
         if (leaves_simply_ != mine) leaves_simply_ = mine;
     }

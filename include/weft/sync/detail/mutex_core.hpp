@@ -46,19 +46,9 @@ public:
     mutex_core& operator=(const mutex_core&) = delete;
     ~mutex_core() { WEFT_ASSERT(is_unused(), "mutex: destroyed while it is held or waited for"); }
 
-    [[gnu::always_inline]] void lock() {
-        owner_.refuse_again(mutex_names.again);
-        if (!word_.take_alone()) [[unlikely]]
-            lock_slowly(mutex_names);
-        owner_.take();
-    }
-
-    /// The same by one instruction, whoever waits: for what many call all the time. (It writes also
-    /// where there is no mutex any more, in the stack of a parked swapped fiber. And to look first
-    /// would be slow: that load waits for the locked instruction of the unlock before.)
-    [[gnu::always_inline]] void lock_at_once(const lock_names& names) {
+    [[gnu::always_inline]] void lock(const lock_names& names = mutex_names) {
         owner_.refuse_again(names.again);
-        if (!word_.take_at_once()) [[unlikely]]
+        if (!word_.take()) [[unlikely]]
             lock_slowly(names);
         owner_.take();
     }

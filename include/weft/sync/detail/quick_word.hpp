@@ -12,14 +12,14 @@
 //
 //   gives it up                                   wants it to be careful
 //   mode_ quick? else by a CAS                    CAS mode_: quick -> asked
-//   leaving_ = true                               word_ careful, or free? done
+//   leaving_? nobody holds it; = true             word_ careful, or free? done
 //   light barrier: the compiler keeps the order   CAS mode_: asked -> revoked
 //   mode_ still quick? word_ = 0      (release)   heavy barrier: every thread passes a full fence
 //   else leaving_ = false                         word_ locked, and leaving_? looks again
 //   CAS mode_: asked -> careful?                  mode_ = careful
 //     word_ = careful                 (release)   word_ |= careful                 (acq_rel)
 //   else by a CAS
-//   takes it: CAS 0 -> locked         (acquire)
+//   takes it: word_ |= locked         (acquire)
 //   leaving_ = false
 //
 // The fence comes to the holder at some point of its program. Before its second look at mode_: then
@@ -67,24 +67,16 @@ public:
     basic_quick_word(const basic_quick_word&) = delete;
     basic_quick_word& operator=(const basic_quick_word&) = delete;
 
-    /// If it is free and nobody waits.
-    [[nodiscard, gnu::always_inline]] bool take_alone() noexcept {
-        const bool quick = mode_.load(std::memory_order_relaxed) == mode::quick;
-        std::uint32_t free = quick ? 0 : careful;
-        if (!word_.compare_exchange_strong(free, free | locked, std::memory_order_acquire,
-                                           std::memory_order_relaxed)) [[unlikely]]
-            return false;
-        if (quick) leaving_.store(false, std::memory_order_relaxed);
-        return true;
-    }
-    /// The same, whoever waits, by one instruction.
-    [[nodiscard, gnu::always_inline]] bool take_at_once() noexcept {
+    /// If it is free, whoever waits, by one instruction. To look at the mode first would save
+    /// nothing, and to look at the word would be slow: that load waits for the locked instruction
+    /// of whoever had it before.
+    [[nodiscard, gnu::always_inline]] bool take() noexcept {
         if ((word_.fetch_or(locked, std::memory_order_acquire) & locked) != 0) return false;
         leaving_.store(false, std::memory_order_relaxed);
         return true;
     }
     /// From a word that is not locked; false: it has changed. With other bits if it is careful.
-    [[nodiscard]] bool take(std::uint32_t& seen, std::uint32_t with = 0) noexcept {
+    [[nodiscard]] bool take_from(std::uint32_t& seen, std::uint32_t with = 0) noexcept {
         if (!word_.compare_exchange_weak(seen, seen | locked | with, std::memory_order_acquire,
                                          std::memory_order_relaxed))
             return false;
@@ -94,27 +86,7 @@ public:
 
     /// False: it is to be given up in another way, for somebody waits; or nobody holds it.
     [[nodiscard, gnu::always_inline]] bool leave() noexcept {
-        if (mode_.load(std::memory_order_relaxed) != mode::quick) {
-            if (left_.load(std::memory_order_relaxed) == 0 || !count()) {
-                std::uint32_t mine = locked | careful;
-                return word_.compare_exchange_strong(mine, careful, std::memory_order_release,
-                                                     std::memory_order_relaxed);
-            }
-            if (!make_quick()) return false;
-        }
-        if (load() != locked) [[unlikely]]
-            return false;
-        leaving_.store(true, std::memory_order_relaxed);
-        Barrier::light();
-        WEFT_TEST_POINT("quick_word: leaving, about to look");
-        if (mode_.load(std::memory_order_relaxed) != mode::quick) [[unlikely]] {
-            leaving_.store(false, std::memory_order_relaxed);
-            return false;
-        }
-        count();
-        WEFT_TEST_POINT("quick_word: about to leave");
-        word_.store(0, std::memory_order_release);
-        return true;
+        return leave_quickly() || leave_carefully();
     }
     /// From its holder, after leave(): if somebody asked, it is given up as careful.
     [[nodiscard, gnu::noinline]] bool answer() noexcept {
@@ -188,7 +160,7 @@ public:
     static constexpr std::uint8_t most_unpaid = 0;
 #else
     static constexpr std::uint32_t patience = 256;
-    static constexpr std::uint32_t patience_once_asked = 64;
+    static constexpr std::uint32_t patience_once_asked = 16;
     static constexpr std::uint8_t most_unpaid = 3;
 #endif
     static constexpr std::uint32_t debt = 1024;
@@ -198,6 +170,32 @@ protected:  // tests/model breaks it in derived classes
 
     [[nodiscard]] bool is_about_to_leave() const noexcept {
         return leaving_.load(std::memory_order_acquire) && (load() & locked) != 0;
+    }
+    /// The rest of leave() is not worth the place where it is inlined.
+    [[nodiscard, gnu::always_inline]] bool leave_quickly() noexcept {
+        if (mode_.load(std::memory_order_relaxed) != mode::quick) return false;
+        // Away as long as somebody holds it: whoever took it saw to that. The word itself would say
+        // the same, but a load right after the CAS that took the lock waits for it.
+        if (leaving_.load(std::memory_order_relaxed)) [[unlikely]]
+            return false;
+        leaving_.store(true, std::memory_order_relaxed);
+        Barrier::light();
+        WEFT_TEST_POINT("quick_word: leaving, about to look");
+        if (mode_.load(std::memory_order_relaxed) != mode::quick) [[unlikely]] {
+            leaving_.store(false, std::memory_order_relaxed);
+            return false;
+        }
+        count();
+        WEFT_TEST_POINT("quick_word: about to leave");
+        word_.store(0, std::memory_order_release);
+        return true;
+    }
+    [[nodiscard, gnu::noinline]] bool leave_carefully() noexcept {
+        if (mode_.load(std::memory_order_relaxed) != mode::careful) return false;
+        if (count()) return make_quick() && leave_quickly();
+        std::uint32_t mine = locked | careful;
+        return word_.compare_exchange_strong(mine, careful, std::memory_order_release,
+                                             std::memory_order_relaxed);
     }
     /// One more unlock. True: it was the last of those that were to come.
     [[gnu::always_inline]] bool count() noexcept {
@@ -216,6 +214,7 @@ protected:  // tests/model breaks it in derived classes
             return false;
         }
         left_.store(debt, std::memory_order_relaxed);
+        leaving_.store(false, std::memory_order_relaxed);
         mode_.store(mode::quick, std::memory_order_release);
         return true;
     }
