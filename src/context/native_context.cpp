@@ -69,6 +69,12 @@ WEFT_NO_SANITIZE void native_context::jump(native_context& to) noexcept {
     detail::jump_from_here(to);
 }
 
+[[gnu::noinline, gnu::cold]] detail::arrival<native_context> detail::carry_and_swap(
+    native_context& from, native_context& to) noexcept {
+    carry(from.state_, to.state_);
+    return swap_registers(from, to);
+}
+
 std::byte* native_context::lowest_used() const noexcept {
     return static_cast<std::byte*>(registers_.stack_pointer) - detail::red_zone;
 }

@@ -42,6 +42,11 @@ static_assert(std::is_standard_layout_v<native_context> &&
             reinterpret_cast<native_context*>(at.left)};
 }
 
+/// swap_registers() when there is something to be carried. A function with a switch of its own: a
+/// mere call would make everybody who switches keep both addresses in further registers over it.
+[[nodiscard]] arrival<native_context> carry_and_swap(native_context& from,
+                                                     native_context& to) noexcept;
+
 /// native_context::swap(), inlined; says who goes on here, and who left. Both are in registers on
 /// arrival, while whatever the caller kept lies in its frame: a load behind a load of the stack
 /// pointer.
@@ -49,18 +54,18 @@ static_assert(std::is_standard_layout_v<native_context> &&
                                                                 native_context& to) noexcept {
     from.state_.flags = 0;  // whatever it held was taken out, or is given up here
     if (must_carry(to.state_)) [[unlikely]]
-        carry(from.state_, to.state_);
+        return carry_and_swap(from, to);
     return swap_registers(from, to);
 }
 
 /// The same for two contexts of whose `flags` it is known that they are zero while they run, as
-/// those of fibers, which are always resumed before they are saved again; by one who has found the
-/// thread's exception words already.
+/// those of fibers and coroutines, which are always resumed before they are saved again; by one who
+/// has found the thread's exception words already.
 [[gnu::always_inline]] inline arrival<native_context> swap_clean(const exception_words& words,
                                                                  native_context& from,
                                                                  native_context& to) noexcept {
     if (must_carry(words, to.state_)) [[unlikely]]
-        carry(from.state_, to.state_);
+        return carry_and_swap(from, to);
     return swap_registers(from, to);
 }
 

@@ -13,11 +13,11 @@ namespace {
 
 using arrival = weft::detail::arrival<weft::context>;
 
-// The switch as weft's own functions inline it, the check for exception state included. A side goes
-// on with the addresses that it arrives with.
+// The switch as fibers and coroutines inline it, the check for exception state included. A side
+// goes on with the addresses that it arrives with.
 struct inlined {
     [[gnu::always_inline]] static arrival swap(weft::context& from, weft::context& to) {
-        return weft::detail::swap_here(from, to);
+        return weft::detail::swap_clean(*weft::detail::exceptions_of_this_thread(), from, to);
     }
 };
 
