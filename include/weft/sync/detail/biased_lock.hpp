@@ -32,6 +32,7 @@
 
 #include <weft/base/test_point.hpp>
 #include <weft/base/version.hpp>
+#include <weft/sync/detail/lock_spin.hpp>
 
 namespace weft::inline v0::detail {
 
@@ -41,12 +42,6 @@ struct process_barrier {
     [[nodiscard]] static bool available() noexcept;
     static void heavy() noexcept;
     static void light() noexcept { std::atomic_signal_fence(std::memory_order_seq_cst); }
-};
-
-/// Waits a little: see src/sync/spinning.hpp.
-struct lock_spin {
-    void once() noexcept;
-    unsigned rounds = 0;
 };
 
 template <template <class> class Atomic, class Barrier, class Spin>

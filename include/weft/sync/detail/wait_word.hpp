@@ -18,28 +18,36 @@
 //
 // Nobody waits, wakes or runs a user's code while it holds the bit; a few instructions pass.
 //
+// Written over its atomic type, its waiters and what a thread does while it spins, so that
+// tests/model can walk all interleavings of what is made of it (shared_word.hpp).
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include <weft/base/assert.hpp>
 #include <weft/base/test_point.hpp>
 #include <weft/fiber/suspend.hpp>
+#include <weft/sync/detail/lock_spin.hpp>
 #include <weft/sync/detail/waiter_queue.hpp>
 
 namespace weft::inline v0::detail {
 
-class wait_word {
+template <template <class> class Atomic, class Waiter, class Spin>
+class basic_wait_word {
 public:
+    using waiter_type = Waiter;
+
     static constexpr std::uint64_t guarded = 1;
     static constexpr std::uint64_t queued = 2;
     static constexpr std::uint64_t busy = guarded | queued;
     static constexpr std::uint64_t unit = 4;  // one, as a number in the word
 
-    constexpr explicit wait_word(std::uint64_t number = 0) noexcept : word_(number * unit) {}
-    wait_word(const wait_word&) = delete;
-    wait_word& operator=(const wait_word&) = delete;
+    constexpr explicit basic_wait_word(std::uint64_t number = 0) noexcept : word_(number * unit) {}
+    basic_wait_word(const basic_wait_word&) = delete;
+    basic_wait_word& operator=(const basic_wait_word&) = delete;
 
     // The fast way.
 
@@ -71,10 +79,10 @@ public:
         word_.store(number * unit | (somebody_waits ? queued : 0), std::memory_order_release);
         WEFT_TEST_POINT("wait_word: left");
     }
-    [[nodiscard]] waiter_queue& queue() noexcept { return queue_; }
+    [[nodiscard]] basic_waiter_queue<Waiter>& queue() noexcept { return queue_; }
 
     /// For withdraw(): takes out somebody whose wait ended otherwise.
-    void withdraw(waiter& one) noexcept {
+    void withdraw(Waiter& one) noexcept {
         const std::uint64_t number = enter();
         queue_.remove(one);
         leave(number);
@@ -85,12 +93,27 @@ public:
         return (word_.load(std::memory_order_acquire) & busy) != 0;
     }
 
-private:
-    [[nodiscard]] std::uint64_t enter_slowly() noexcept;
+protected:  // tests/model breaks it in derived classes
+    [[nodiscard, gnu::noinline]] std::uint64_t enter_slowly() noexcept {
+        Spin spin;
+        std::uint64_t seen = word_.load(std::memory_order_relaxed);
+        for (;;) {
+            if ((seen & guarded) != 0) {
+                spin.once();
+                seen = word_.load(std::memory_order_relaxed);
+            } else if (word_.compare_exchange_weak(seen, seen | guarded, std::memory_order_acquire,
+                                                   std::memory_order_relaxed)) {
+                return seen;
+            }
+        }
+    }
 
-    std::atomic<std::uint64_t> word_;
-    waiter_queue queue_;
+    Atomic<std::uint64_t> word_;
+    basic_waiter_queue<Waiter> queue_;
 };
+
+using wait_word = basic_wait_word<std::atomic, waiter, lock_spin>;
+extern template std::uint64_t wait_word::enter_slowly() noexcept;
 
 /// Throws `cancelled`, for a wait that was.
 [[noreturn]] void throw_cancelled();

@@ -7,6 +7,8 @@
 // Waking comes after the owner's lock is dropped, for whoever wakes may destroy the primitive. In
 // between those that are claimed stand in a woken_list, which is the waker's alone.
 //
+// Written over its waiters, so that tests/model has the same queues.
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,9 +17,10 @@
 namespace weft::inline v0::detail {
 
 /// Claimed waiters, to be woken in the order in which they were added.
-class woken_list {
+template <class Waiter>
+class basic_woken_list {
 public:
-    void add(waiter& claimed) noexcept {
+    void add(Waiter& claimed) noexcept {
         claimed.next = nullptr;
         (last_ != nullptr ? last_->next : first_) = &claimed;
         last_ = &claimed;
@@ -25,8 +28,8 @@ public:
 
     /// Everything that they waited for may be gone when this returns.
     void wake() noexcept {
-        for (waiter* one = first_; one != nullptr;) {
-            waiter* const next = one->next;  // it may be gone after the wake
+        for (Waiter* one = first_; one != nullptr;) {
+            Waiter* const next = one->next;  // it may be gone after the wake
             one->next = nullptr;
             one->wake();
             one = next;
@@ -34,15 +37,16 @@ public:
     }
 
 private:
-    waiter* first_ = nullptr;
-    waiter* last_ = nullptr;
+    Waiter* first_ = nullptr;
+    Waiter* last_ = nullptr;
 };
 
-class waiter_queue {
+template <class Waiter>
+class basic_waiter_queue {
 public:
     [[nodiscard]] bool empty() const noexcept { return first_ == nullptr; }
 
-    void push_back(waiter& one) noexcept {
+    void push_back(Waiter& one) noexcept {
         if (first_ == nullptr) {
             one.next = one.previous = &one;
             first_ = &one;
@@ -54,13 +58,13 @@ public:
         first_->previous = &one;
     }
 
-    void push_front(waiter& one) noexcept {
+    void push_front(Waiter& one) noexcept {
         push_back(one);
         first_ = &one;
     }
 
     /// One that is in no queue, or in this.
-    void remove(waiter& one) noexcept {
+    void remove(Waiter& one) noexcept {
         if (one.next == nullptr) return;
         if (one.next == &one) {
             first_ = nullptr;
@@ -72,11 +76,11 @@ public:
         one.next = one.previous = nullptr;
     }
 
-    [[nodiscard]] waiter* first() const noexcept { return first_; }
+    [[nodiscard]] Waiter* first() const noexcept { return first_; }
 
     /// Takes the eldest out that still waits, claimed; nullptr: nobody does.
-    [[nodiscard]] waiter* claim_one() noexcept {
-        while (waiter* const one = first_) {
+    [[nodiscard]] Waiter* claim_one() noexcept {
+        while (Waiter* const one = first_) {
             remove(*one);
             if (one->claim()) return one;
         }
@@ -84,12 +88,15 @@ public:
     }
 
     /// Takes all out, and claims those who still wait.
-    void claim_all(woken_list& claimed) noexcept {
-        while (waiter* const one = claim_one()) claimed.add(*one);
+    void claim_all(basic_woken_list<Waiter>& claimed) noexcept {
+        while (Waiter* const one = claim_one()) claimed.add(*one);
     }
 
 private:
-    waiter* first_ = nullptr;
+    Waiter* first_ = nullptr;
 };
+
+using woken_list = basic_woken_list<waiter>;
+using waiter_queue = basic_waiter_queue<waiter>;
 
 }  // namespace weft::inline v0::detail
