@@ -280,6 +280,16 @@ struct deaf : waiting<State> {
     }
 };
 
+// As a channel does from hand to hand: one step if that will do, and else the long way.
+template <class State>
+struct at_once : State {
+    bool claim(wait_outcome outcome, const model_atomic<bool>& open) {
+        if (outcome == wait_outcome::event && this->claim_at_once(open)) return true;
+        return State::claim(outcome, open);
+    }
+};
+using claims_at_once = at_once<model_state>;
+
 // --- mutants
 
 // Says that it waits before it is published, as on a loop.
@@ -333,20 +343,50 @@ struct cancels_the_deaf : model_state {
     }
 };
 
-// As a channel does: one step if that will do.
-struct claims_at_once : model_state {
-    bool claim(wait_outcome outcome, const model_atomic<bool>& open) {
-        if (outcome == wait_outcome::event && claim_at_once(open)) return true;
-        return model_state::claim(outcome, open);
-    }
-};
-
 struct claims_in_two_steps : model_state {
     bool claim(wait_outcome outcome, const model_atomic<bool>&) {
         const std::uint32_t seen = when_published();
         if ((seen & state_mask) != waiting) return false;
         word_.store((seen & ~state_mask) | static_cast<std::uint32_t>(outcome));
         return true;
+    }
+};
+
+// At once, by a look and a store: as if nobody else could claim it.
+struct claims_at_once_as_if_alone : model_state {
+    bool claim_at_once(const model_atomic<bool>&) {
+        const std::uint32_t seen = word_.load();
+        if ((seen & state_mask) != waiting) return false;
+        word_.store(seen + (static_cast<std::uint32_t>(wait_outcome::event) - waiting));
+        return true;
+    }
+};
+
+// At once, whether or not it is published.
+struct claims_at_once_too_early : model_state {
+    bool claim_at_once(const model_atomic<bool>& open) {
+        std::uint32_t seen = word_.load();
+        if ((seen & state_mask) != preparing) return model_state::claim_at_once(open);
+        return word_.compare_exchange_strong(
+            seen, (seen & ~state_mask) | static_cast<std::uint32_t>(wait_outcome::event));
+    }
+};
+
+// At once, of whoever is still there after another has claimed it.
+struct claims_at_once_what_is_claimed : model_state {
+    bool claim_at_once(const model_atomic<bool>&) {
+        std::uint32_t seen = word_.load();
+        return (seen & state_mask) != running && (seen & state_mask) != preparing &&
+               word_.compare_exchange_strong(
+                   seen, (seen & ~state_mask) | static_cast<std::uint32_t>(wait_outcome::event));
+    }
+};
+
+// Takes one that cannot be claimed at once for one that does not wait any more.
+struct claims_at_once_or_never : model_state {
+    bool claim(wait_outcome outcome, const model_atomic<bool>& open) {
+        if (outcome == wait_outcome::event) return claim_at_once(open);
+        return model_state::claim(outcome, open);
     }
 };
 
@@ -370,6 +410,20 @@ WEFT_TEST("wait_state model: one of event, timeout and cancel wins (loop)") {
 WEFT_TEST("wait_state model: an event that is claimed at once is one of several sources, too") {
     expect_holds<all_sources<claims_at_once, place::pool>>({.actors = 3, .preemptions = 3});
     expect_holds<all_sources<claims_at_once, place::loop>>({.actors = 3, .preemptions = 3});
+    expect_holds<all_sources<claims_at_once, place::pool>>(
+        {.actors = 4, .preemptions = 2, .in_soak = 3});
+    expect_holds<all_sources<claims_at_once, place::loop>>(
+        {.actors = 4, .preemptions = 2, .in_soak = 3});
+}
+
+WEFT_TEST("wait_state model: claimed at once, against deadlines and cancellers of several waits") {
+    expect_holds<two_timeouts<claims_at_once, place::pool>>({.actors = 3, .preemptions = 3});
+    expect_holds<two_timeouts<claims_at_once, place::loop>>({.actors = 3, .preemptions = 3});
+    expect_holds<cancelled_in_the_end<claims_at_once, place::pool>>(
+        {.actors = 3, .preemptions = 3});
+    expect_holds<cancelled_in_the_end<claims_at_once, place::loop>>(
+        {.actors = 3, .preemptions = 3});
+    expect_holds<deaf<claims_at_once>>({.actors = 4, .preemptions = 2, .in_soak = 3});
 }
 
 WEFT_TEST("wait_state model: a cancel is never lost") {
@@ -402,4 +456,18 @@ WEFT_TEST("wait_state model: mutants are caught") {
     expect_caught<all_sources<claims_in_two_steps, place::pool>>(three, "resumed twice");
     expect_caught<deaf<cancels_the_deaf>>(three, "cancelled, though it is deaf");
     expect_caught<all_sources<forgets_what_it_took, place::loop>>(three, "resumed by another");
+}
+
+WEFT_TEST("wait_state model: mutants of the claim at once are caught") {
+    const limits two{.actors = 2, .preemptions = 2};
+    const limits three{.actors = 3, .preemptions = 2};
+    using alone = at_once<claims_at_once_as_if_alone>;
+    expect_caught<all_sources<alone, place::pool>>(three, "resumed twice");
+    expect_caught<all_sources<alone, place::loop>>(three, "resumed twice");
+    expect_caught<two_timeouts<alone, place::pool>>(three, "resumed");
+    using early = at_once<claims_at_once_too_early>;
+    expect_caught<all_sources<early, place::pool>>(two, "resumed before it was published");
+    using late = at_once<claims_at_once_what_is_claimed>;
+    expect_caught<all_sources<late, place::pool>>(three, "resumed twice");
+    expect_caught<all_sources<claims_at_once_or_never, place::pool>>(two, "deadlock");
 }
