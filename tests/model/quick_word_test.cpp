@@ -1,9 +1,10 @@
 // quick_word_test.cpp - a mutex whose holder leaves by a plain store, against those who go to its
 // queue: one is inside at a time, and no wake is lost.
 //
-// The mutex is mutex_core.cpp's, step by step, without the hand-over to one that starves. The store
-// that says that the holder leaves may stay in its processor's buffer until that writes something
-// else, or until the heavy barrier: which is what the barrier is for, and a mutant has none.
+// The mutex is mutex_core.cpp's, step by step; whoever starves does so as soon as it was beaten,
+// for there is no clock. The store that says that the holder leaves may stay in its processor's
+// buffer until that writes something else, or until the heavy barrier: which is what the barrier is
+// for, and a mutant has none.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <weft/sync/detail/quick_word.hpp>
@@ -13,6 +14,7 @@
 
 #include "model_atomic.hpp"
 #include "model_test.hpp"
+#include "mortal_atomic.hpp"
 #include "store_buffer.hpp"
 
 using namespace weft_model;
@@ -38,8 +40,10 @@ struct second_spin {
     bool again = false;
 };
 
+using mortals = mortal<ordered_atomic>;
+
 template <class Barrier>
-using word_with = weft::detail::basic_quick_word<ordered_atomic, Barrier, second_spin>;
+using word_with = weft::detail::basic_quick_word<mortals::atomic, Barrier, second_spin>;
 
 // Quick from the beginning, or about to be.
 template <class Barrier>
@@ -77,6 +81,15 @@ struct says_it_late : model_word {
     }
 };
 
+// Takes leaving_ away itself.
+struct tidies_up : model_word {
+    bool leave() {
+        if (mode_.load() != mode::quick || !model_word::leave()) return model_word::leave();
+        leaving_.store(false);
+        return true;
+    }
+};
+
 // Does not wait for the holder who is about to leave.
 struct does_not_wait : model_word {
     void make_careful(unsigned) {
@@ -100,12 +113,13 @@ struct answers_twice : model_word {
     }
 };
 
-template <class Word, unsigned Asks>
+template <class Word, unsigned Asks, bool Starves = false>
 struct model_mutex {
     static constexpr std::uint32_t locked = model_word::locked;
     static constexpr std::uint32_t careful = model_word::careful;
     static constexpr std::uint32_t guarded = 4;
     static constexpr std::uint32_t awaited = 8;
+    static constexpr std::uint32_t starving = 16;
 
     Word word;
     bool coming = false;         // under the guard
@@ -149,11 +163,11 @@ struct model_mutex {
                 word.be_careful(awaited);
             return;
         }
-        guard();
+        const std::uint32_t seen = guard();
         coming = false;
-        word.bits().store(locked | careful | awaited_now());
+        word.bits().store(locked | careful | awaited_now() | (seen & starving));
     }
-    std::uint32_t guard() {
+    std::uint32_t guard(std::uint32_t with = 0) {
         std::uint32_t seen = word.load();
         for (model_spin spinning;;) {
             if ((seen & guarded) != 0) {
@@ -162,7 +176,7 @@ struct model_mutex {
             } else if ((seen & careful) == 0) {
                 word.make_careful(0);
                 seen = word.load();
-            } else if (word.bits().compare_exchange_weak(seen, seen | guarded)) {
+            } else if (word.bits().compare_exchange_weak(seen, seen | guarded | with)) {
                 return seen;
             }
         }
@@ -190,12 +204,23 @@ struct model_mutex {
         } else {
             queue.push_back(me);
         }
-        word.bits().store(locked | careful | awaited_now());
+        const std::uint32_t kept = seen & starving;
+        word.bits().store(locked | careful | awaited_now() |
+                          (Starves && was_woken ? starving : kept));
         return true;
     }
     void lock(unsigned me) {
         if (word.take()) return;
-        for (bool was_woken = false; enqueue(me, was_woken); was_woken = true) sleepers[me].wait();
+        for (bool was_woken = false; enqueue(me, was_woken); was_woken = true) {
+            sleepers[me].wait();
+            if (was_handed_over()) return;
+        }
+    }
+    bool was_handed_over() {
+        const std::uint32_t seen = word.load();
+        if ((seen & starving) == 0) return false;
+        if ((seen & awaited) == 0) word.bits().fetch_and(~starving);
+        return true;
     }
     // Goes to the queue, and gives up unless it was woken: then it passes the wake on.
     bool lock_or_withdraw(unsigned me) {
@@ -205,19 +230,13 @@ struct model_mutex {
         word.bits().fetch_and(~(guarded | (queue.empty() ? awaited : 0U)));
         if (waits) return false;
         sleepers[me].wait();
-        std::uint32_t seen = guard_locked();
-        coming = false;
-        word.bits().store(locked | careful | awaited_now());
-        return (seen & locked) == 0;
+        return was_handed_over() || pass_wake_on();
     }
-    std::uint32_t guard_locked() {
-        for (;;) {
-            std::uint32_t seen = guard();
-            if ((seen & locked) != 0) return seen;
-            seen |= guarded;
-            if (word.bits().compare_exchange_weak(seen, seen | locked)) return 0;
-            word.bits().fetch_and(~guarded);
-        }
+    bool pass_wake_on() {
+        const std::uint32_t seen = guard(locked);
+        coming = false;
+        word.bits().store(locked | careful | awaited_now() | (seen & starving));
+        return (seen & locked) == 0;
     }
     void unlock() {
         if (!word.leave()) unlock_slowly();
@@ -237,11 +256,15 @@ struct model_mutex {
             }
         }
         const unsigned next = queue.empty() ? 3 : queue.front();
+        std::uint32_t left = careful;
         if (next != 3) {
             queue.pop_front();
-            coming = true;
+            if ((seen & starving) != 0)
+                left = locked | careful | starving | awaited_now();
+            else
+                coming = true;
         }
-        word.bits().store(careful);
+        word.bits().store(left);
         if (next != 3) sleepers[next].wake();
     }
 };
@@ -249,15 +272,16 @@ struct model_mutex {
 enum class start { quick, careful };
 
 template <class Word, start From, unsigned Asks, unsigned Actors, unsigned Times,
-          bool Withdraws = false>
+          bool Withdraws = false, bool Starves = false>
 struct one_inside : scenario {
-    model_mutex<Word, Asks> m;
+    model_mutex<Word, Asks, Starves> m;
     unsigned inside = 0;
     unsigned in_vain = 0;
     model_atomic<unsigned> count{0};
 
     one_inside() {
         forget_buffers();
+        mortals::is_gone = false;
         if (From == start::quick)
             m.word.start_quick();
         else
@@ -283,6 +307,21 @@ struct one_inside : scenario {
         check(count.peek() + in_vain == Actors * Times, "a count is lost");
         check(m.word.is_free(), "it is not free");
         check(m.queue.empty() && !m.coming, "somebody is queued, or coming");
+    }
+};
+
+// Whoever is the last inside destroys it.
+template <class Word, start From, unsigned Asks, unsigned Actors>
+struct destroyed : one_inside<Word, From, Asks, Actors, 1> {
+    void act(unsigned actor) override {
+        this->m.lock(actor);
+        const bool last = this->count.fetch_add(1) + 1 == Actors;
+        this->m.unlock();
+        if (last) mortals::is_gone = true;
+    }
+    void at_end() override {
+        mortals::is_gone = false;
+        one_inside<Word, From, Asks, Actors, 1>::at_end();
     }
 };
 
@@ -317,6 +356,24 @@ WEFT_TEST("quick_word model: three, of whom one gives up") {
         {.actors = 3, .preemptions = 3, .in_soak = 4});
 }
 
+WEFT_TEST("quick_word model: one that was beaten is handed the lock") {
+    expect_holds<one_inside<model_word, start::quick, 0, 3, 2, false, true>>(
+        {.actors = 3, .preemptions = 2, .in_soak = 3});
+    expect_holds<one_inside<model_word, start::careful, 1, 3, 2, false, true>>(
+        {.actors = 3, .preemptions = 2, .in_soak = 3});
+    expect_holds<one_inside<model_word, start::quick, 0, 3, 2, true, true>>(
+        {.actors = 3, .preemptions = 2, .in_soak = 3});
+}
+
+WEFT_TEST("quick_word model: whoever was the last inside may destroy it") {
+    expect_holds<destroyed<model_word, start::quick, 0, 2>>(
+        {.actors = 2, .preemptions = 3, .in_soak = 5});
+    expect_holds<destroyed<model_word, start::quick, 1, 3>>(
+        {.actors = 3, .preemptions = 2, .in_soak = 4});
+    expect_holds<destroyed<model_word, start::careful, 0, 3>>(
+        {.actors = 3, .preemptions = 2, .in_soak = 4});
+}
+
 WEFT_TEST("quick_word model: a holder that does not look twice is caught") {
     expect_caught<mutant<looks_once>>({.actors = 2, .preemptions = 3},
                                       "deadlock: b waits for a wake-up");
@@ -340,4 +397,9 @@ WEFT_TEST("quick_word model: an answer without the right to is caught") {
 WEFT_TEST("quick_word model: a word without the heavy barrier is caught") {
     expect_caught<mutant<word_starting<no_barrier>>>({.actors = 2, .preemptions = 3},
                                                      "deadlock: b waits for a wake-up");
+}
+
+WEFT_TEST("quick_word model: a holder that tidies up after it has left is caught") {
+    expect_caught<destroyed<tidies_up, start::quick, 0, 2>>({.actors = 2, .preemptions = 2},
+                                                            "touched after it was destroyed");
 }

@@ -52,6 +52,11 @@ public:
         write_buffer();
         return model_atomic<T>::fetch_or(bits, order...);
     }
+    template <class... Order>
+    T fetch_and(T bits, Order... order) {
+        write_buffer();
+        return model_atomic<T>::fetch_and(bits, order...);
+    }
 
 private:
     static void write_buffer() {

@@ -15,18 +15,20 @@
 //   leaving_? nobody holds it; = true             word_ careful, or free? done
 //   light barrier: the compiler keeps the order   CAS mode_: asked -> revoked
 //   mode_ still quick? word_ = 0      (release)   heavy barrier: every thread passes a full fence
-//   else leaving_ = false                         word_ locked, and leaving_? looks again
+//   else leaving_ = false                         leaving_, and word_ locked?      (acquire)
+//                                                   looks again
 //   CAS mode_: asked -> careful?                  mode_ = careful
 //     word_ = careful                 (release)   word_ |= careful                 (acq_rel)
 //   else by a CAS
 //   takes it: word_ |= locked         (acquire)
-//   leaving_ = false
+//   leaving_ = false                  (release)
 //
 // The fence comes to the holder at some point of its program. Before its second look at mode_: then
 // it sees that quick is over, and stores no 0 into the word. After it: then leaving_ was stored
-// before the fence, and the other sees it, unless a later holder has taken it away, and the store
-// of 0 was before that. So when leaving_ is away, or the word is free, whoever still is between
-// its looks finds quick gone, and what is put into the word then stays there.
+// before the fence, and the other sees it, unless a later holder has taken it away: the store of 0
+// was before that, and so before what the other does to the word (release, acquire). So when
+// leaving_ is away, or the word is free, whoever still is between its looks finds quick gone, and
+// what is put into the word then stays there.
 //
 // The store into the word is the last touch: whoever takes the lock next may destroy it. That is
 // why the next holder takes leaving_ away, and not who left.
@@ -72,7 +74,7 @@ public:
     /// of whoever had it before.
     [[nodiscard, gnu::always_inline]] bool take() noexcept {
         if ((word_.fetch_or(locked, std::memory_order_acquire) & locked) != 0) return false;
-        leaving_.store(false, std::memory_order_relaxed);
+        leaving_.store(false, std::memory_order_release);
         return true;
     }
     /// From a word that is not locked; false: it has changed. With other bits if it is careful.
@@ -80,7 +82,7 @@ public:
         if (!word_.compare_exchange_weak(seen, seen | locked | with, std::memory_order_acquire,
                                          std::memory_order_relaxed))
             return false;
-        leaving_.store(false, std::memory_order_relaxed);
+        leaving_.store(false, std::memory_order_release);
         return true;
     }
 
@@ -169,7 +171,8 @@ protected:  // tests/model breaks it in derived classes
     enum class mode : std::uint8_t { careful, quick, asked, revoked };
 
     [[nodiscard]] bool is_about_to_leave() const noexcept {
-        return leaving_.load(std::memory_order_acquire) && (load() & locked) != 0;
+        return leaving_.load(std::memory_order_acquire) &&
+               (load(std::memory_order_acquire) & locked) != 0;  // for left_, too
     }
     /// The rest of leave() is not worth the place where it is inlined.
     [[nodiscard, gnu::always_inline]] bool leave_quickly() noexcept {
