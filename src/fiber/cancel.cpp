@@ -35,6 +35,12 @@ void block_lock::wait() noexcept {
 
 namespace {
 
+// Whether another thread may run the fiber now; with its lock held.
+bool runs_elsewhere(const fiber_block& block) noexcept {
+    const worker* const here = this_thread_block().runs_for;
+    return here == nullptr || !here->local || &here->home != block.home;
+}
+
 // By copies of the sources: a callback may end the scope that one belongs to.
 void tell(const sources_to_tell& told) noexcept {
     for (std::size_t i = 0; i < told.count; ++i) told.all[i]->request_stop();
@@ -46,7 +52,7 @@ void act_on_reason(fiber_block& block, const sources_to_tell& told) noexcept {
     WEFT_TEST_POINT("cancel: the bit is set");
     const bool won = block.state.cancel(
         block.closed, [&block] { return block.is_cancelled(); },
-        [&block] { return block_lock(block); });
+        [&block] { return block_lock(block); }, [&block] { return runs_elsewhere(block); });
     if (won) block.wake();
     tell(told);
     for (bool may_be_more = told.count == sources_to_tell::most; may_be_more;) {

@@ -22,6 +22,7 @@
 #include <weft/exec/pool.hpp>
 
 #include "loops.hpp"
+#include "test_points.hpp"
 
 using namespace weft;
 using namespace std::chrono_literals;
@@ -295,4 +296,33 @@ WEFT_TEST("cancel: a shutdown reaches one that runs and has never waited") {
         while (running != 2) std::this_thread::yield();
     }
     CHECK(running == 2);
+}
+
+// It begins its waits by plain stores: whoever cancels it passes a barrier, if need be.
+WEFT_TEST("cancel: stress, a thread finds one of a loop whenever it is about to wait") {
+    const weft_test::with_test_points here;
+    const long rounds = weft_test::stress_count(200'000);
+    loop s;
+    std::atomic<cancel_scope*> offered = nullptr;
+    long heard = 0;
+    go(s, [&] {
+        for (long round = 0; round < rounds; ++round) {
+            cancel_scope scope;
+            offered = &scope;
+            for (bool permit = round % 2 == 0; park(); permit = !permit)
+                if (permit) unpark(this_fiber::handle());
+            while (offered.load() != nullptr) yield();
+            ++heard;
+        }
+    });
+    std::thread canceller([&] {
+        for (long round = 0; round < rounds; ++round) {
+            while (offered.load() == nullptr) std::this_thread::yield();
+            offered.load()->cancel();
+            offered = nullptr;
+        }
+    });
+    s.run();
+    canceller.join();
+    CHECK(heard == rounds);
 }

@@ -156,7 +156,10 @@ void switch_to(executor& there) {
         fiber_worker& worker = *fiber_worker::here();
         worker.count_stack(-1);
         detail::feed_hungry(worker, here);
-        me.home = &there;
+        {
+            const detail::block_lock lock(me);  // cancellers look at it
+            me.home = &there;
+        }
         me.runnable::kind |= detail::guest_bit;  // until a worker of `there` says otherwise
         me.attention.fetch_or(detail::apart_bit, std::memory_order_relaxed);
         detail::fiber_list::of(there).add(me);

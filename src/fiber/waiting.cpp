@@ -39,7 +39,7 @@ void waiter::wake() noexcept {
 
 namespace detail {
 
-template class basic_wait_state<std::atomic, publisher_spin>;
+template class basic_wait_state<std::atomic, publisher_spin, process_barrier>;
 
 void publisher_spin::once() noexcept {
     if (rounds_ < 64) {

@@ -11,9 +11,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <weft/base/test_point.hpp>
-#include <weft/fiber/detail/swapped.hpp>
 #include <weft/fiber/suspend.hpp>
 
+#include "fiber/fiber_worker.hpp"
 #include "sync/channel_lock.hpp"
 #include "sync/channel_wake.hpp"
 
@@ -95,6 +95,19 @@ namespace weft::inline v0::detail {
         (senders_.empty() ? 0U : can_receive) | (receivers_.empty() ? 0U : can_send);
     can_.store(can, std::memory_order_relaxed);
     return other->who;
+}
+
+// To the user's code one goes back from these by a jump.
+[[gnu::always_inline]] inline channel_result channel_core::send_slowly(const void* value,
+                                                                       patience how) {
+    return static_cast<channel_result>(call_waiting(&send_waiting, this, const_cast<void*>(value),
+                                                    how.waits,
+                                                    how.deadline.time_since_epoch().count()));
+}
+
+[[gnu::always_inline]] inline channel_result channel_core::receive_slowly(void* to, patience how) {
+    return static_cast<channel_result>(call_waiting(&receive_waiting, this, to, how.waits,
+                                                    how.deadline.time_since_epoch().count()));
 }
 
 // The shortest way first, with nothing on the stack: biased and easy. If nothing can be done it is
@@ -207,21 +220,25 @@ template <bool sends>
 template <bool sends>
 [[gnu::always_inline]] inline wait_outcome channel_core::wait_shortly(channel_waiter& me,
                                                                       time_point deadline) {
-    if (deadline != no_deadline || shared_stack_here()) [[unlikely]]
+    const fiber_worker* const worker = fiber_worker::here();
+    if (deadline != no_deadline || worker == nullptr || worker->has_shared_stack) [[unlikely]]
         return wait_otherwise(me, deadline);
-    return wait(
-        sends ? sends_to_channel : receives_from_channel, no_deadline,
-        [this, one = &me](waiter& who) noexcept { return publish_shortly<sends>(*one, who); },
-        [this, one = &me](waiter&) noexcept { withdraw(*one); });
+    return wait_called(
+        sends ? sends_to_channel : receives_from_channel,
+        [one = &me](waiter& who) noexcept { return one->where->publish_shortly<sends>(*one, who); },
+        [one = &me](waiter&) noexcept { one->where->withdraw(*one); });
 }
 
 // Comes back when something was missing.
-[[gnu::noinline]] channel_result channel_core::send_slowly(const void* value, patience how) {
-    channel_waiter me{.where = this, .place = const_cast<void*>(value), .sends = true};
-    const wait_outcome ended = wait_shortly<true>(me, how.deadline);
+unsigned char channel_core::send_waiting(void* core, void* value, std::uint64_t waits,
+                                         std::int64_t deadline) {
+    auto& self = *static_cast<channel_core*>(core);
+    const patience how{waits != 0, time_point(time_point::duration(deadline))};
+    channel_waiter me{.where = &self, .place = value, .sends = true};
+    const wait_outcome ended = self.wait_shortly<true>(me, how.deadline);
     if (me.what == verdict::passed) [[likely]]
-        return channel_result::done;
-    return send_once_more(me, ended, how);
+        return static_cast<unsigned char>(channel_result::done);
+    return static_cast<unsigned char>(self.send_once_more(me, ended, how));
 }
 
 [[gnu::noinline]] channel_result channel_core::send_once_more(channel_waiter& me,
@@ -233,13 +250,16 @@ template <bool sends>
     return send_in_turn(me.place, how);
 }
 
-[[gnu::noinline]] channel_result channel_core::receive_slowly(void* to, patience how) {
-    channel_waiter me{.where = this, .place = to, .sends = false};
-    const wait_outcome ended = wait_shortly<false>(me, how.deadline);
+unsigned char channel_core::receive_waiting(void* core, void* to, std::uint64_t,
+                                            std::int64_t deadline) {
+    auto& self = *static_cast<channel_core*>(core);
+    channel_waiter me{.where = &self, .place = to, .sends = false};
+    const wait_outcome ended =
+        self.wait_shortly<false>(me, time_point(time_point::duration(deadline)));
     if (me.what == verdict::passed) [[likely]]
-        return channel_result::done;
+        return static_cast<unsigned char>(channel_result::done);
     taken_item none;
-    return after_wait(me, ended, none);
+    return static_cast<unsigned char>(self.after_wait(me, ended, none));
 }
 
 }  // namespace weft::inline v0::detail

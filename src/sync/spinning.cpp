@@ -7,11 +7,15 @@
 
 #include <thread>
 
+#include <weft/sync/detail/lock_spin.hpp>
+
 #include "fiber/fiber_worker.hpp"
 
 namespace weft::inline v0::detail {
 
 void give_way() noexcept { ::sched_yield(); }
+
+void lock_spin::once() noexcept { spin_once(rounds); }
 
 bool spinning_may_help() noexcept {
     static const bool several = std::thread::hardware_concurrency() > 1;

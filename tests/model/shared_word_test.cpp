@@ -315,20 +315,20 @@ WEFT_TEST("shared_word model: a reader and a writer, twice each") {
 WEFT_TEST("shared_word model: readers and a writer") {
     expect_holds<crowd<"rrw">>({.actors = 3, .preemptions = 3, .in_soak = 4});
     expect_holds<crowd<"rrrw">>({.actors = 4, .preemptions = 2, .in_soak = 3});
-    expect_holds<crowd<"Rrw", false, model_word, 2>>({.actors = 3, .preemptions = 2, .in_soak = 4});
+    expect_holds<crowd<"Rrw", false, model_word, 2>>({.actors = 3, .preemptions = 2, .in_soak = 3});
 }
 
 WEFT_TEST("shared_word model: two writers and a reader, three writers") {
     expect_holds<crowd<"wwr">>({.actors = 3, .preemptions = 3, .in_soak = 4});
     expect_holds<crowd<"www">>({.actors = 3, .preemptions = 3, .in_soak = 4});
     expect_holds<crowd<"wwrr">>({.actors = 4, .preemptions = 2, .in_soak = 3});
-    expect_holds<crowd<"Wwr", false, model_word, 2>>({.actors = 3, .preemptions = 2, .in_soak = 4});
+    expect_holds<crowd<"Wwr", false, model_word, 2>>({.actors = 3, .preemptions = 2, .in_soak = 3});
 }
 
 WEFT_TEST("shared_word model: sides that starve are handed the lock") {
-    expect_holds<crowd<"Rrw", true, model_word, 2>>({.actors = 3, .preemptions = 2, .in_soak = 4});
-    expect_holds<crowd<"Wwr", true, model_word, 2>>({.actors = 3, .preemptions = 2, .in_soak = 4});
-    expect_holds<crowd<"Wrr", true, model_word, 2>>({.actors = 3, .preemptions = 2, .in_soak = 4});
+    expect_holds<crowd<"Rrw", true, model_word, 2>>({.actors = 3, .preemptions = 2, .in_soak = 3});
+    expect_holds<crowd<"Wwr", true, model_word, 2>>({.actors = 3, .preemptions = 2, .in_soak = 3});
+    expect_holds<crowd<"Wrr", true, model_word, 2>>({.actors = 3, .preemptions = 2, .in_soak = 3});
     expect_holds<crowd<"Wwrr", true>>({.actors = 4, .preemptions = 2, .in_soak = 3});
 }
 

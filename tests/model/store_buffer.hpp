@@ -1,13 +1,15 @@
-// store_buffer.hpp - atomics whose last store of true is not seen by others for a while.
+// store_buffer.hpp - atomics whose last store is not seen by others for a while.
 //
 // A processor may keep a store back while it goes on to load. Here that is what an
 // ordered_atomic<bool> does with true, for each actor one, until that actor writes something else,
-// or until somebody makes all processors pass a fence: write_buffers().
+// or until somebody makes all processors pass a fence: write_buffers(). A late_atomic<T> does it
+// with every relaxed store; it has a buffer of its own, one for all of them.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <array>
+#include <utility>
 
 #include "model_atomic.hpp"
 
@@ -86,6 +88,68 @@ public:
 
 private:
     bool value_;
+};
+
+// What an actor stores relaxed is seen by itself at once, and by others when it writes something
+// else, or write_late() is called.
+template <class T>
+class late_atomic {
+public:
+    late_atomic(T value) noexcept : value_(value) {}
+
+    T load(std::memory_order = std::memory_order_seq_cst) const {
+        step();
+        return is_mine() ? late_ : value_;
+    }
+    void store(T value, std::memory_order order = std::memory_order_seq_cst) {
+        step();
+        write_late();
+        if (order != std::memory_order_relaxed || !in_actor()) return write(value);
+        late_ = value;
+        by_ = explorer::here()->current();
+        waiting_ = this;
+    }
+    T exchange(T value, std::memory_order = std::memory_order_seq_cst) {
+        step();
+        write_late();
+        const T before = value_;
+        write(value);
+        return before;
+    }
+    bool compare_exchange_strong(T& expected, T desired,
+                                 std::memory_order = std::memory_order_seq_cst) {
+        step();
+        if (is_mine()) write_late();
+        if (value_ != expected) {
+            expected = value_;
+            return false;
+        }
+        write(desired);
+        return true;
+    }
+
+    static void write_late() {
+        if (late_atomic* const one = std::exchange(waiting_, nullptr)) one->write(one->late_);
+    }
+    static void forget() { waiting_ = nullptr; }
+
+private:
+    static void step() {
+        if (explorer* const e = explorer::here()) e->step();
+    }
+    [[nodiscard]] bool is_mine() const {
+        return waiting_ == this && in_actor() && by_ == explorer::here()->current();
+    }
+    void write(T value) {
+        if (explorer* const e = explorer::here())
+            e->did("is written", this, value_, value, value_ != value);
+        value_ = value;
+    }
+
+    inline static late_atomic* waiting_ = nullptr;
+    T value_;
+    T late_{};
+    unsigned by_ = 0;
 };
 
 inline void write_buffers() {

@@ -17,21 +17,54 @@
 
 #include "model_atomic.hpp"
 #include "model_test.hpp"
+#include "store_buffer.hpp"
 
 using namespace weft_model;
 using weft::wait_outcome;
 
 namespace {
 
-using model_state = weft::detail::basic_wait_state<model_atomic, model_spin>;
+// The plain store of a waiter is seen by others late: not before it takes the lock of the list, or
+// somebody passes the heavy barrier.
+using late_word = late_atomic<std::uint32_t>;
+
+struct model_barrier {
+    static bool available() { return true; }
+    static void light() {}
+    static void heavy() {
+        explorer::here()->step();
+        late_word::write_late();
+    }
+};
+struct no_barrier : model_barrier {
+    static bool available() { return false; }
+};
+struct lame_barrier : model_barrier {
+    static void heavy() { explorer::here()->step(); }
+};
+
+template <class T>
+struct word_or_flag : model_atomic<T> {
+    using model_atomic<T>::model_atomic;
+};
+template <>
+struct word_or_flag<std::uint32_t> : late_word {
+    using late_word::late_word;
+};
+
+template <class Barrier>
+using state_with = weft::detail::basic_wait_state<word_or_flag, model_spin, Barrier>;
+using model_state = state_with<model_barrier>;
 
 enum class place { pool, loop };
 
 template <class State>
 struct waiting : scenario {
+    waiting() { late_word::forget(); }
+
     // The waiter.
     State state;
-    model_atomic<bool> closed{false};
+    word_or_flag<bool> closed{false};
     model_atomic<unsigned> flag{0};  // cancelled, and not shielded
     model_lock block;                // guards the flag, the reason and the shield
     bool reason = false;
@@ -113,6 +146,7 @@ struct waiting : scenario {
 
     bool publish() {
         const std::lock_guard guard(list);
+        late_word::write_late();  // to take a lock is a read-modify-write
         if (events != 0) {
             --events;
             return false;
@@ -148,6 +182,7 @@ struct waiting : scenario {
     void resume(wait_outcome outcome) {
         check(is_published, "resumed before it was published");
         check(!is_resumed, "resumed twice");
+        late_word::write_late();  // before what makes it run
         is_resumed = true;
         resumed_by = outcome;
     }
@@ -161,7 +196,8 @@ struct waiting : scenario {
                 listed = false;
                 won = state.claim(wait_outcome::event, closed);
             }
-            if (!won) ++events;  // it stays for the next wait
+            if (!won) ++events;       // it stays for the next wait
+            late_word::write_late();  // before the lock is given up
         }
         if (won) resume(wait_outcome::event);
     }
@@ -180,7 +216,8 @@ struct waiting : scenario {
             set_flag();
         }
         const bool won = state.cancel(
-            closed, [this] { return flag.load() != 0; }, [this] { return std::lock_guard(block); });
+            closed, [this] { return flag.load() != 0; }, [this] { return std::lock_guard(block); },
+            [] { return true; });
         if (won) resume(wait_outcome::cancelled);
     }
 
@@ -283,7 +320,7 @@ struct deaf : waiting<State> {
 // As a channel does from hand to hand: one step if that will do, and else the long way.
 template <class State>
 struct at_once : State {
-    bool claim(wait_outcome outcome, const model_atomic<bool>& open) {
+    bool claim(wait_outcome outcome, const word_or_flag<bool>& open) {
         if (outcome == wait_outcome::event && this->claim_at_once(open)) return true;
         return State::claim(outcome, open);
     }
@@ -296,7 +333,7 @@ using claims_at_once = at_once<model_state>;
 struct without_preparing : model_state {
     template <class IsCancelled, class Publish>
     bool begin_and_publish(IsCancelled is_cancelled, Publish publish) {
-        model_atomic<bool> open{false};
+        word_or_flag<bool> open{false};
         if (!begin(open, is_cancelled)) return false;
         return publish() || !claim(wait_outcome::event, open);
     }
@@ -309,7 +346,7 @@ struct looks_before_it_says_so : model_state {
         return model_state::begin_and_publish([cancelled] { return cancelled; }, publish);
     }
     template <class IsCancelled>
-    bool begin(const model_atomic<bool>& open, IsCancelled is_cancelled) {
+    bool begin(const word_or_flag<bool>& open, IsCancelled is_cancelled) {
         const bool cancelled = is_cancelled();
         return model_state::begin(open, [cancelled] { return cancelled; });
     }
@@ -317,24 +354,25 @@ struct looks_before_it_says_so : model_state {
 
 // Comes once: if it is being published, that was it.
 struct cancels_once : model_state {
-    template <class IsCancelled, class Guard>
-    bool cancel(const model_atomic<bool>& open, IsCancelled is_cancelled, Guard guard) {
+    template <class IsCancelled, class Guard, class IsElsewhere>
+    bool cancel(const word_or_flag<bool>& open, IsCancelled is_cancelled, Guard guard,
+                IsElsewhere) {
         const auto lock = guard();
         return is_cancelled() && claim(wait_outcome::cancelled, open);
     }
 };
 
 struct cancels_without_lock : model_state {
-    template <class IsCancelled, class Guard>
-    bool cancel(const model_atomic<bool>& open, IsCancelled is_cancelled, Guard) {
+    template <class IsCancelled, class Guard, class IsElsewhere>
+    bool cancel(const word_or_flag<bool>& open, IsCancelled is_cancelled, Guard, IsElsewhere) {
         static_cast<void>(when_published());
         return is_cancelled() && claim(wait_outcome::cancelled, open);
     }
 };
 
 struct cancels_the_deaf : model_state {
-    template <class IsCancelled, class Guard>
-    bool cancel(const model_atomic<bool>&, IsCancelled, Guard) {
+    template <class IsCancelled, class Guard, class IsElsewhere>
+    bool cancel(const word_or_flag<bool>&, IsCancelled, Guard, IsElsewhere) {
         std::uint32_t seen = when_published();
         const std::uint32_t now = seen & state_mask;
         if (now != waiting && now != waiting_deaf) return false;
@@ -344,7 +382,7 @@ struct cancels_the_deaf : model_state {
 };
 
 struct claims_in_two_steps : model_state {
-    bool claim(wait_outcome outcome, const model_atomic<bool>&) {
+    bool claim(wait_outcome outcome, const word_or_flag<bool>&) {
         const std::uint32_t seen = when_published();
         if ((seen & state_mask) != waiting) return false;
         word_.store((seen & ~state_mask) | static_cast<std::uint32_t>(outcome));
@@ -354,7 +392,7 @@ struct claims_in_two_steps : model_state {
 
 // At once, by a look and a store: as if nobody else could claim it.
 struct claims_at_once_as_if_alone : model_state {
-    bool claim_at_once(const model_atomic<bool>&) {
+    bool claim_at_once(const word_or_flag<bool>&) {
         const std::uint32_t seen = word_.load();
         if ((seen & state_mask) != waiting) return false;
         word_.store(seen + (static_cast<std::uint32_t>(wait_outcome::event) - waiting));
@@ -364,7 +402,7 @@ struct claims_at_once_as_if_alone : model_state {
 
 // At once, whether or not it is published.
 struct claims_at_once_too_early : model_state {
-    bool claim_at_once(const model_atomic<bool>& open) {
+    bool claim_at_once(const word_or_flag<bool>& open) {
         std::uint32_t seen = word_.load();
         if ((seen & state_mask) != preparing) return model_state::claim_at_once(open);
         return word_.compare_exchange_strong(
@@ -374,7 +412,7 @@ struct claims_at_once_too_early : model_state {
 
 // At once, of whoever is still there after another has claimed it.
 struct claims_at_once_what_is_claimed : model_state {
-    bool claim_at_once(const model_atomic<bool>&) {
+    bool claim_at_once(const word_or_flag<bool>&) {
         std::uint32_t seen = word_.load();
         return (seen & state_mask) != running && (seen & state_mask) != preparing &&
                word_.compare_exchange_strong(
@@ -384,15 +422,24 @@ struct claims_at_once_what_is_claimed : model_state {
 
 // Takes one that cannot be claimed at once for one that does not wait any more.
 struct claims_at_once_or_never : model_state {
-    bool claim(wait_outcome outcome, const model_atomic<bool>& open) {
+    bool claim(wait_outcome outcome, const word_or_flag<bool>& open) {
         if (outcome == wait_outcome::event) return claim_at_once(open);
         return model_state::claim(outcome, open);
     }
 };
 
+// Begins by a plain store, and nobody knows.
+struct plain_in_secret : model_state {
+    template <class IsCancelled>
+    bool begin(const word_or_flag<bool>& open, IsCancelled is_cancelled) {
+        word_.store((next_epoch() & ~plain) | waiting, std::memory_order_relaxed);
+        return !is_cancelled() || !claim(wait_outcome::cancelled, open);
+    }
+};
+
 // The event that publish has taken is forgotten if a canceller was first.
 struct forgets_what_it_took : model_state {
-    bool end_ready(const model_atomic<bool>& open) { return claim(wait_outcome::event, open); }
+    bool end_ready(const word_or_flag<bool>& open) { return claim(wait_outcome::event, open); }
 };
 
 }  // namespace
@@ -429,6 +476,18 @@ WEFT_TEST("wait_state model: claimed at once, against deadlines and cancellers o
 WEFT_TEST("wait_state model: a cancel is never lost") {
     expect_holds<cancelled_in_the_end<model_state, place::pool>>({.actors = 3, .preemptions = 3});
     expect_holds<cancelled_in_the_end<model_state, place::loop>>({.actors = 3, .preemptions = 3});
+}
+
+WEFT_TEST("wait_state model: nor where there is no barrier, and no wait begins plainly") {
+    using careful = state_with<no_barrier>;
+    expect_holds<all_sources<careful, place::loop>>({.actors = 3, .preemptions = 3});
+    expect_holds<cancelled_in_the_end<careful, place::loop>>({.actors = 3, .preemptions = 3});
+}
+
+WEFT_TEST("wait_state model: a plain wait whose canceller passes no barrier is caught") {
+    const limits three{.actors = 3, .preemptions = 2};
+    expect_caught<cancelled_in_the_end<state_with<lame_barrier>, place::loop>>(three, "deadlock");
+    expect_caught<cancelled_in_the_end<plain_in_secret, place::loop>>(three, "deadlock");
 }
 
 WEFT_TEST("wait_state model: a shield holds against a canceller at work") {

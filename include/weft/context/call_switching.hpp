@@ -12,13 +12,23 @@
 // jump, which is predicted from its own history. Two coroutines then switch in a third of the time
 // (docs/decisions).
 //
+// A function of the library that waits somewhere inside is between the user's code and the switch,
+// too, and its `ret` would be mispredicted. If that is worth it, it is called by call_waiting(),
+// and calls what switches by itself.
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+
+#include <cstdint>
 
 #include <weft/context/context_state.hpp>
 
 #if WEFT_NATIVE_SWITCH && defined(__x86_64__)
 extern "C" void weft_call_switching(void* first, void* second, void (*function)(void*, void*));
+extern "C" unsigned char weft_call_waiting(void* first, void* second, std::uint64_t third,
+                                           std::int64_t fourth,
+                                           unsigned char (*function)(void*, void*, std::uint64_t,
+                                                                     std::int64_t));
 #endif
 
 namespace weft::inline v0::detail {
@@ -32,6 +42,19 @@ using switching_function = void (*)(void* first, void* second);
     ::weft_call_switching(first, second, function);
 #else
     function(first, second);
+#endif
+}
+
+using waiting_function = unsigned char (*)(void*, void*, std::uint64_t, std::int64_t);
+
+/// function(first, second, third, fourth), as the last thing that the caller does.
+[[gnu::always_inline]] inline unsigned char call_waiting(waiting_function function, void* first,
+                                                         void* second, std::uint64_t third,
+                                                         std::int64_t fourth) {
+#if WEFT_NATIVE_SWITCH && defined(__x86_64__)
+    return ::weft_call_waiting(first, second, third, fourth, function);
+#else
+    return function(first, second, third, fourth);
 #endif
 }
 

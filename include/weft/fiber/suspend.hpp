@@ -218,6 +218,19 @@ template <class Publish>
     return request.outcome;
 }
 
+/// Without a deadline, and by a mere call: for a function that was called by call_waiting().
+template <class Publish, class Withdraw>
+    requires std::is_nothrow_invocable_r_v<bool, Publish&, waiter&> &&
+        std::is_nothrow_invocable_v<Withdraw&, waiter&> && plain_callable<Publish>
+[[gnu::always_inline]] inline wait_outcome wait_called(const wait_reason& reason, Publish publish,
+                                                       Withdraw withdraw) {
+    static constexpr endless_operations operations{
+        {&call_listing<Publish>, &relocate_callable<Publish>}, &call_withdraw<Withdraw>};
+    endless_wait_for<Publish> request(reason, std::move(publish), &withdraw);
+    wait_endlessly_function(&request, const_cast<endless_operations*>(&operations));
+    return or_event(request.outcome);
+}
+
 template <class Publish, class Withdraw>
     requires std::is_nothrow_invocable_r_v<bool, Publish&, waiter&> &&
         std::is_nothrow_invocable_v<Withdraw&, waiter&>

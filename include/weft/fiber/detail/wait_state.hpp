@@ -3,10 +3,10 @@
 // A wait may end in three ways: its event came, its deadline passed, it was cancelled. Each is a
 // source, perhaps on a thread of its own, and exactly one of them wins. They contend for one word:
 //
-//      31             3 2     0
-//     +----------------+-------+
-//     | epoch          | state |      waiting --> event | timed_out | cancelled     (CAS, once)
-//     +----------------+-------+
+//      31           4   3   2     0
+//     +--------------+-----+-------+
+//     | epoch        |plain| state |     waiting --> event | timed_out | cancelled    (CAS, once)
+//     +--------------+-----+-------+
 //
 // The epoch grows with each wait, so a source that comes late meets another value and loses.
 //
@@ -17,14 +17,31 @@
 // Both write, then read what the other writes: either the canceller finds it waiting, or the waiter
 // finds the flag; whoever claims the word, one resumes it.
 //
+// That read-modify-write takes a seventh of a turn between two fibers, and hardly anybody cancels.
+// So where only one thread runs the waiter, its first wait there leaves `plain` in the word, and
+// the waits that follow begin by a plain store. Its order to the look at the flag is then the
+// canceller's business:
+//
+//   canceller, in another thread                    waiter, plain
+//   sets the cancelled flag            (seq_cst)    word to waiting                      (relaxed)
+//   waiting? claims it. Not, and plain?             light barrier: the compiler keeps the order
+//     heavy barrier: every thread passes a fence    looks at the flag
+//     looks at the word once more
+//
+// The fence comes to the waiter at some point of its program. Before its look at the flag: then it
+// sees that. After it: then the word was stored before the fence, and the canceller finds it
+// waiting. A canceller that does not find `plain` has looked before the read-modify-write that set
+// it, so every later look at the flag finds that; and whoever takes `plain` away begins its next
+// wait by a read-modify-write. In the waiter's own thread there is nothing to wait for.
+//
 // Where other threads may run a waiter, a source other than its event could win while it is still
 // being published; somebody would then run it, perhaps to its end, under the publisher's hands. So
 // the word says `preparing` until that is done, and whoever wants to claim it waits for that: a few
 // instructions. The store that ends it (seq_cst, read by claim()) is the last that the publisher
 // does to the waiter.
 //
-// Knows neither fibers nor lists. Written over its atomic type and over what a thread does while it
-// spins, so that tests/model can walk all interleavings.
+// Knows neither fibers nor lists. Written over its atomic type, over what a thread does while it
+// spins and over its barriers, so that tests/model can walk all interleavings.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -32,6 +49,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include <weft/base/process_barrier.hpp>
 #include <weft/base/test_point.hpp>
 #include <weft/base/version.hpp>
 
@@ -55,7 +73,7 @@ private:
     int rounds_ = 0;
 };
 
-template <template <class> class Atomic, class Spin>
+template <template <class> class Atomic, class Spin, class Barrier>
 class basic_wait_state {
 public:
     // The sources.
@@ -101,15 +119,24 @@ public:
 
     /// For a canceller that has set the flag: true if this ends the wait, and wake() must follow.
     /// is_cancelled() reads the flag; guard() makes the lock that whoever changes the flag holds:
-    /// between a look at the flag and the claim nobody enters a shield.
-    template <class IsCancelled, class Guard>
-    [[nodiscard]] bool cancel(const Atomic<bool>& closed, IsCancelled is_cancelled,
-                              Guard guard) noexcept {
-        for (;;) {
+    /// between a look at the flag and the claim nobody enters a shield. is_elsewhere() says, under
+    /// that lock, whether another thread may run the waiter now.
+    template <class IsCancelled, class Guard, class IsElsewhere>
+    [[nodiscard]] bool cancel(const Atomic<bool>& closed, IsCancelled is_cancelled, Guard guard,
+                              IsElsewhere is_elsewhere) noexcept {
+        for (bool fenced = false;;) {
             static_cast<void>(when_published());  // without the lock, which that may need
-            const auto lock = guard();
-            if (is_cancelled() && claim(wait_outcome::cancelled, closed)) return true;
-            if (!is_preparing()) return false;
+            {
+                const auto lock = guard();
+                const bool asked = is_cancelled();
+                if (asked && claim(wait_outcome::cancelled, closed)) return true;
+                const std::uint32_t seen = word_.load(std::memory_order_seq_cst);
+                if ((seen & state_mask) == preparing) continue;
+                if (fenced || !asked || (seen & plain) == 0 || !is_elsewhere()) return false;
+            }
+            WEFT_TEST_POINT("wait: its canceller is about to pass the barrier");
+            Barrier::heavy();
+            fenced = true;
         }
     }
 
@@ -137,10 +164,12 @@ public:
     template <class IsCancelled>
     [[nodiscard, gnu::always_inline]] bool begin(const Atomic<bool>& closed,
                                                  IsCancelled is_cancelled) noexcept {
-        if (closed.load(std::memory_order_relaxed))
-            word_.store(next_epoch() | waiting, std::memory_order_relaxed);
+        const std::uint32_t next = next_epoch();
+        if ((next & plain) != 0 || closed.load(std::memory_order_relaxed)) [[likely]]
+            word_.store(next | waiting, std::memory_order_relaxed);
         else
-            word_.exchange(next_epoch() | waiting, std::memory_order_seq_cst);
+            begin_first(next);
+        Barrier::light();
         WEFT_TEST_POINT("wait: the word says waiting");
         return !is_cancelled() || !claim(wait_outcome::cancelled, closed);
     }
@@ -162,7 +191,7 @@ public:
     [[nodiscard, gnu::always_inline]] bool begin_and_publish(IsCancelled is_cancelled,
                                                              Publish publish,
                                                              bool deaf = false) noexcept {
-        const std::uint32_t epoch = next_epoch();
+        const std::uint32_t epoch = next_epoch() & ~plain;
         word_.exchange(epoch | preparing, std::memory_order_seq_cst);
         WEFT_TEST_POINT("wait: the word says preparing");
         auto now = static_cast<std::uint32_t>(wait_outcome::cancelled);
@@ -190,10 +219,12 @@ protected:  // tests/model breaks it in derived classes
         preparing = 7,     // not published yet
     };
     static constexpr std::uint32_t state_mask = 7;
-    static constexpr std::uint32_t epoch_step = 8;
+    static constexpr std::uint32_t plain = 8;  // its waits begin by a plain store
+    static constexpr std::uint32_t epoch_step = 16;
 
-    [[nodiscard]] bool is_preparing() const noexcept {
-        return (word_.load(std::memory_order_seq_cst) & state_mask) == preparing;
+    [[gnu::noinline]] void begin_first(std::uint32_t next) noexcept {
+        word_.exchange(next | waiting | (Barrier::available() ? plain : 0U),
+                       std::memory_order_seq_cst);
     }
     // The word once it does not say `preparing` any more.
     [[nodiscard, gnu::noinline]] std::uint32_t when_published() const noexcept {
@@ -212,8 +243,8 @@ protected:  // tests/model breaks it in derived classes
     Atomic<std::uint32_t> word_{running};
 };
 
-using wait_state = basic_wait_state<std::atomic, publisher_spin>;
-extern template class basic_wait_state<std::atomic, publisher_spin>;
+using wait_state = basic_wait_state<std::atomic, publisher_spin, process_barrier>;
+extern template class basic_wait_state<std::atomic, publisher_spin, process_barrier>;
 
 }  // namespace detail
 }  // namespace weft::inline v0

@@ -30,19 +30,12 @@
 #include <atomic>
 #include <cstdint>
 
+#include <weft/base/process_barrier.hpp>
 #include <weft/base/test_point.hpp>
 #include <weft/base/version.hpp>
 #include <weft/sync/detail/lock_spin.hpp>
 
 namespace weft::inline v0::detail {
-
-/// What the bias needs of the system.
-struct process_barrier {
-    /// Whether heavy() works.
-    [[nodiscard]] static bool available() noexcept;
-    static void heavy() noexcept;
-    static void light() noexcept { std::atomic_signal_fence(std::memory_order_seq_cst); }
-};
 
 template <template <class> class Atomic, class Barrier, class Spin>
 class basic_biased_lock {

@@ -246,6 +246,10 @@ private:
     [[nodiscard]] step receive_step(void* to) noexcept;
     [[nodiscard]] channel_result send_slowly(const void* value, patience how);
     [[nodiscard]] channel_result receive_slowly(void* to, patience how);
+    [[nodiscard]] static unsigned char send_waiting(void* core, void* value, std::uint64_t waits,
+                                                    std::int64_t deadline);
+    [[nodiscard]] static unsigned char receive_waiting(void* core, void* to, std::uint64_t waits,
+                                                       std::int64_t deadline);
     [[nodiscard]] channel_result send_otherwise(const void* value, patience how);
     [[nodiscard]] channel_result receive_otherwise(void* to, patience how);
     [[nodiscard]] channel_result send_in_turn(const void* value, patience how);

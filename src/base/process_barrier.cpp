@@ -1,15 +1,13 @@
-// biased_lock.cpp - the barrier that revokes a bias: see biased_lock.hpp.
+// process_barrier.cpp - see process_barrier.hpp.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <weft/sync/detail/biased_lock.hpp>
+#include <weft/base/process_barrier.hpp>
 
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <weft/base/assert.hpp>
-
-#include "sync/spinning.hpp"
 
 namespace weft::inline v0::detail {
 
@@ -26,9 +24,7 @@ bool process_barrier::available() noexcept { return registered; }
 
 void process_barrier::heavy() noexcept {
     WEFT_ASSERT(membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED),
-                "sync: membarrier(2) fails, which was there when the program started");
+                "membarrier(2) fails, which was there when the program started");
 }
-
-void lock_spin::once() noexcept { spin_once(rounds); }
 
 }  // namespace weft::inline v0::detail
