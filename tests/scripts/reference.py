@@ -71,6 +71,11 @@ class Small(unittest.TestCase):
             self.assertEqual(status, 1, member)
             self.assertIn("weft/part/thing.hpp:19: weft::thing::lost has no comment", text)
 
+    def test_names_of_the_standard_library_are_no_exemption(self):
+        status, text = self.check("bool try_lock();")
+        self.assertEqual(status, 1)
+        self.assertIn("weft::thing::try_lock has no comment", text)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -71,6 +71,7 @@ public:
     [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> limit) const {
         return try_lock() || try_lock_until(detail::deadline_in(limit));
     }
+    /// As try_lock_for(), until a moment.
     template <class Clock, class Duration>
     [[nodiscard]] bool try_lock_until(std::chrono::time_point<Clock, Duration> when) const {
         return try_lock() || detail::lock_until(*this, when);

@@ -25,6 +25,7 @@ public:
     /// Fails: std::system_error with errno when getcontext fails.
     [[nodiscard]] static portable_context make(std::span<std::byte> stack, context_entry entry,
                                                void* argument, context_options options = {});
+    /// As context::swap().
     static void swap(portable_context& from, portable_context& to) noexcept {
         static_cast<void>(swap_function(from, to));
     }

@@ -86,6 +86,7 @@ public:
         return block_->backend();
     }
 
+    /// Each is what the other was; neither is resumed.
     void swap(basic_coroutine& other) noexcept { std::swap(block_, other.block_); }
 
     /// The same as this_coroutine::yield().

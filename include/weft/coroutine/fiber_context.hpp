@@ -281,9 +281,11 @@ public:
     /// later one in the same memory.)
     [[nodiscard]] bool can_resume() const noexcept;
 
+    /// Whether it stands for no fiber.
     [[nodiscard]] bool empty() const noexcept { return stop_ == nullptr; }
     [[nodiscard]] explicit operator bool() const noexcept { return stop_ != nullptr; }
 
+    /// Each stands for the other's fiber.
     void swap(fiber_context& other) noexcept { std::swap(stop_, other.stop_); }
     friend void swap(fiber_context& a, fiber_context& b) noexcept { a.swap(b); }
 

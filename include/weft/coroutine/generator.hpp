@@ -26,7 +26,9 @@ namespace weft::inline v0 {
 template <class T>
 class generator : public std::ranges::view_interface<generator<T>> {
 public:
+    /// What is kept of a value.
     using value_type = std::remove_cvref_t<T>;
+    /// What an iterator gives.
     using reference = std::conditional_t<std::is_reference_v<T>, T, T&>;
     class yielder;
     class iterator;
@@ -58,6 +60,7 @@ public:
         if (block_ != nullptr && !block_->started) block_->resume();
         return iterator(block_);
     }
+    /// Is reached when the body has returned.
     [[nodiscard]] std::default_sentinel_t end() const noexcept { return {}; }
 
 private:
@@ -123,7 +126,9 @@ private:
 template <class T>
 class generator<T>::iterator {
 public:
+    /// As the generator's.
     using value_type = generator::value_type;
+    /// Which every iterator has.
     using difference_type = std::ptrdiff_t;
 
     iterator(iterator&&) noexcept = default;

@@ -30,6 +30,7 @@ public:
     /// Fails: by any exception; it comes out of the resume() that needed the stack, and nothing is
     /// lost.
     [[nodiscard]] virtual void* allocate(std::size_t size) = 0;
+    /// What allocate() returned, with the size that was asked for.
     virtual void release(void* buffer, std::size_t size) noexcept = 0;
 };
 
@@ -42,6 +43,7 @@ enum class buffer_policy : unsigned char {
 
 /// What a shared stack can be told at its creation.
 struct shared_stack_options {
+    /// Bytes of the stack that they share.
     std::size_t size = default_stack_size();
     stack_source* stacks = nullptr;       // nullptr: shared_stacks()
     swap_allocator* allocator = nullptr;  // nullptr: operator new

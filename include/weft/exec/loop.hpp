@@ -140,7 +140,9 @@ private:
 /// Steps the loop when it is incremented.
 class loop::step_iterator {
 public:
+    /// What alive() returns.
     using value_type = std::size_t;
+    /// Which every iterator has.
     using difference_type = std::ptrdiff_t;
 
     explicit step_iterator(loop& stepped) : loop_(&stepped), more_(stepped.step_or_sleep()) {}
@@ -161,7 +163,9 @@ private:
 struct loop::step_range {
     /// Whose steps they are.
     loop& stepped;
+    /// Makes the first step.
     [[nodiscard]] step_iterator begin() const { return step_iterator(stepped); }
+    /// Is reached when nothing can be stepped any more.
     [[nodiscard]] std::default_sentinel_t end() const noexcept { return {}; }
 };
 

@@ -76,6 +76,7 @@ public:
     [[nodiscard]] time_point earliest() const noexcept {
         return time_point(time_point::duration(earliest_.load(std::memory_order_relaxed)));
     }
+    /// How many are armed. From: any thread; elsewhere than in the owner it is a guess.
     [[nodiscard]] std::size_t size() const noexcept {
         return size_.load(std::memory_order_relaxed);
     }

@@ -134,6 +134,7 @@ public:
     /// that no stop is possible for.
     /// Suspends: never. From: any thread. Fails: std::bad_alloc.
     [[nodiscard]] std::stop_token get_stop_token() const;
+    /// Each is the handle of the other's fiber.
     void swap(fiber& other) noexcept { std::swap(block_, other.block_); }
     friend void swap(fiber& a, fiber& b) noexcept { a.swap(b); }
 

@@ -70,6 +70,7 @@ public:
 
     /// A sockaddr, for the operating system.
     [[nodiscard]] const void* data() const noexcept { return bytes_.data(); }
+    /// Of data(), in bytes.
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
 private:

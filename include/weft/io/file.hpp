@@ -67,6 +67,7 @@ public:
 
     /// Until what was written is on the disk.
     [[nodiscard]] result<void> sync();
+    /// In bytes, now.
     [[nodiscard]] std::expected<std::uint64_t, std::error_code> size();
     /// Cuts it off, or adds zeros.
     [[nodiscard]] result<void> resize(std::uint64_t size);

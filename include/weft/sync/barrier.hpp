@@ -79,6 +79,7 @@ public:
     /// Aborts: if somebody waits.
     ~barrier() = default;
 
+    /// How many can be expected at most.
     [[nodiscard]] static constexpr std::ptrdiff_t max() noexcept {
         return static_cast<std::ptrdiff_t>(detail::barrier_core::most);
     }

@@ -103,6 +103,7 @@ class channel {
                   "channel: its items are objects that can be moved");
 
 public:
+    /// What its items are.
     using value_type = T;
     /// What a send returns.
     using sent = std::expected<void, std::error_code>;
@@ -183,6 +184,7 @@ public:
     class iterator;
     /// Receives until it is closed or the fiber is cancelled; last_error() tells which.
     [[nodiscard]] iterator begin() { return iterator(*this); }
+    /// Is reached when begin() would not receive any more.
     [[nodiscard]] std::default_sentinel_t end() const noexcept { return {}; }
     /// Why the last iteration over it ended, whoever's: errc::closed or operation_canceled.
     [[nodiscard]] std::error_code last_error() const noexcept {
@@ -232,7 +234,9 @@ private:
 template <class T>
 class channel<T>::iterator {
 public:
+    /// What its items are.
     using value_type = T;
+    /// Which every iterator has.
     using difference_type = std::ptrdiff_t;
 
     explicit iterator(channel& from) : from_(from) { receive(); }

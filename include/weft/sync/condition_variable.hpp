@@ -51,6 +51,7 @@ public:
 
     /// Suspends: never. From: any fiber or thread. Fails: never.
     void notify_one() noexcept;
+    /// All who wait now. The contract: as notify_one().
     void notify_all() noexcept;
 
     /// Gives the lock up and waits, in one step; takes the lock again before it returns or throws.
@@ -77,6 +78,7 @@ public:
             if (wait_until(lock, when) == cv_status::timeout) return predicate();
         return true;
     }
+    /// As wait_until(), for so long.
     template <class Rep, class Period>
     cv_status wait_for(std::unique_lock<mutex>& lock, std::chrono::duration<Rep, Period> limit) {
         return wait_until(lock, detail::deadline_in(limit));
@@ -106,6 +108,7 @@ public:
 
     /// Suspends: never. From: any fiber or thread. Fails: never.
     void notify_one() noexcept { notify_one(*state_); }
+    /// All who wait now. The contract: as notify_one().
     void notify_all() noexcept { notify_all(*state_); }
 
     /// Suspends: maybe. Cancel: throws `cancelled`. From: any fiber or thread that holds the lock.
@@ -140,6 +143,7 @@ public:
             if (wait_until(lock, when) == cv_status::timeout) return predicate();
         return true;
     }
+    /// As wait_until(), for so long.
     template <class Lock, class Rep, class Period>
     cv_status wait_for(Lock& lock, std::chrono::duration<Rep, Period> limit) {
         return wait_until(lock, detail::deadline_in(limit));

@@ -31,11 +31,13 @@ public:
         inner_.lock();
         forbid();
     }
+    /// As the lock's; if it succeeds, no suspension until unlock().
     [[nodiscard]] bool try_lock() {
         if (!inner_.try_lock()) return false;
         forbid();
         return true;
     }
+    /// As the lock's; suspensions are allowed again.
     void unlock() {
         allow();
         inner_.unlock();

@@ -31,6 +31,7 @@ public:
 
     /// Suspends: never. From: any fiber or thread. Fails: never.
     void set() noexcept;
+    /// From now on it has not happened. The contract: as set().
     void reset() noexcept;
 
     /// Out of date at once, unless it is known that nothing runs.
@@ -54,6 +55,7 @@ public:
         std::chrono::duration<Rep, Period> limit) {
         return detail::report_of(wait_until_set(detail::deadline_in(limit)));
     }
+    /// As wait_for(), until a moment.
     template <class Clock, class Duration>
     [[nodiscard]] std::expected<void, std::error_code> wait_until(
         std::chrono::time_point<Clock, Duration> when) {

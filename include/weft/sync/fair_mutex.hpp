@@ -46,6 +46,7 @@ public:
     [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> limit) {
         return try_lock_until(detail::deadline_in(limit));
     }
+    /// As try_lock_for(), until a moment.
     template <class Clock, class Duration>
     [[nodiscard]] bool try_lock_until(std::chrono::time_point<Clock, Duration> when) {
         return detail::lock_until(*this, when);

@@ -121,6 +121,7 @@ public:
         else
             return std::move(used.state_->result());
     }
+    /// The same result for many; this one is empty then.
     [[nodiscard]] shared_future<T> share() noexcept { return shared_future<T>(std::move(*this)); }
 
 private:
@@ -218,6 +219,7 @@ public:
     /// and it is not set then.
     void set_value(const T& value) { this->set(value); }
     void set_value(T&& value) { this->set(std::move(value)); }
+    /// Each has the other's state.
     void swap(promise& other) noexcept { this->swap_states(other); }
 };
 
@@ -226,7 +228,9 @@ template <class T>
 class promise<T&> : public detail::basic_promise<T&> {
 public:
     using detail::basic_promise<T&>::basic_promise;
+    /// As that of promise<T>, for a reference.
     void set_value(T& value) { this->set(std::addressof(value)); }
+    /// Each has the other's state.
     void swap(promise& other) noexcept { this->swap_states(other); }
 };
 
@@ -235,10 +239,13 @@ template <>
 class promise<void> : public detail::basic_promise<void> {
 public:
     using detail::basic_promise<void>::basic_promise;
+    /// As that of promise<T>, for no value.
     void set_value() { this->set(); }
+    /// Each has the other's state.
     void swap(promise& other) noexcept { this->swap_states(other); }
 };
 
+/// a.swap(b).
 template <class T>
 void swap(promise<T>& a, promise<T>& b) noexcept {
     a.swap(b);

@@ -21,6 +21,7 @@ public:
     /// Aborts: if somebody waits.
     ~latch() { WEFT_ASSERT(!word_.has_waiters(), "latch: destroyed while somebody waits for it"); }
 
+    /// How many can be counted down from at most.
     [[nodiscard]] static constexpr std::ptrdiff_t max() noexcept {
         return (std::ptrdiff_t{1} << 61) - 1;
     }

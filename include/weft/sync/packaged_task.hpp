@@ -80,7 +80,9 @@ public:
         if (state_) state_->abandon();
     }
 
+    /// Whether it has a task.
     [[nodiscard]] bool valid() const noexcept { return static_cast<bool>(state_); }
+    /// Each has the other's task.
     void swap(packaged_task& other) noexcept { std::swap(state_, other.state_); }
 
     /// Once. Fails: std::future_error (no_state, future_already_retrieved).
@@ -118,6 +120,7 @@ packaged_task(R (*)(Args...)) -> packaged_task<R(Args...)>;
 template <class F, class Signature = decltype(std::function(std::declval<F>()))>
 packaged_task(F) -> packaged_task<typename detail::signature_of<Signature>::type>;
 
+/// a.swap(b).
 template <class Signature>
 void swap(packaged_task<Signature>& a, packaged_task<Signature>& b) noexcept {
     a.swap(b);

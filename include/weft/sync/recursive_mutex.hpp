@@ -38,6 +38,7 @@ public:
     [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> limit) {
         return again() || (core_.try_lock_until(detail::deadline_in(limit)) && first());
     }
+    /// As try_lock_for(), until a moment.
     template <class Clock, class Duration>
     [[nodiscard]] bool try_lock_until(std::chrono::time_point<Clock, Duration> when) {
         return again() || (detail::lock_until(core_, when) && first());

@@ -50,6 +50,7 @@ public:
     /// Aborts: if somebody waits.
     ~counting_semaphore() = default;
 
+    /// How many permits there can be at most.
     [[nodiscard]] static constexpr std::ptrdiff_t max() noexcept { return LeastMax; }
 
     /// Aborts: if there were more than max() then.
@@ -72,6 +73,7 @@ public:
     [[nodiscard]] bool try_acquire_for(std::chrono::duration<Rep, Period> limit) {
         return core_.try_acquire() || core_.acquire(detail::deadline_in(limit));
     }
+    /// As try_acquire_for(), until a moment.
     template <class Clock, class Duration>
     [[nodiscard]] bool try_acquire_until(std::chrono::time_point<Clock, Duration> when) {
         return core_.try_acquire() || detail::until(when, false, [this](time_point deadline) {

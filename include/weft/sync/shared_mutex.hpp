@@ -96,10 +96,12 @@ public:
 
     /// Suspends: maybe. Cancel: ignored. From: any fiber or thread. Fails: never.
     void lock() { core_.lock(); }
+    /// Beside others who read. The contract: as lock().
     void lock_shared() { core_.lock_shared(); }
 
     /// Suspends: never. From: any fiber or thread. Fails: by false, if it cannot be had at once.
     [[nodiscard]] bool try_lock() noexcept { return core_.try_lock(); }
+    /// Beside others who read. The contract: as try_lock().
     [[nodiscard]] bool try_lock_shared() noexcept { return core_.try_lock_shared(); }
 
     /// Suspends: maybe. Cancel: reported, by false. From: any fiber or thread. Fails: by false, if
@@ -108,14 +110,17 @@ public:
     [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> limit) {
         return core_.try_lock() || core_.try_lock_until(detail::deadline_in(limit));
     }
+    /// As try_lock_for(), until a moment.
     template <class Clock, class Duration>
     [[nodiscard]] bool try_lock_until(std::chrono::time_point<Clock, Duration> when) {
         return core_.try_lock() || detail::lock_until(core_, when);
     }
+    /// Beside others who read. The contract: as try_lock_for().
     template <class Rep, class Period>
     [[nodiscard]] bool try_lock_shared_for(std::chrono::duration<Rep, Period> limit) {
         return core_.try_lock_shared() || core_.try_lock_shared_until(detail::deadline_in(limit));
     }
+    /// As try_lock_shared_for(), until a moment.
     template <class Clock, class Duration>
     [[nodiscard]] bool try_lock_shared_until(std::chrono::time_point<Clock, Duration> when) {
         struct shared {
@@ -129,6 +134,7 @@ public:
 
     /// Suspends: never. From: whoever holds it so. Fails: never.
     void unlock() noexcept { core_.unlock(); }
+    /// What lock_shared() took. The contract: as unlock().
     void unlock_shared() noexcept { core_.unlock_shared(); }
 
 private:
@@ -146,14 +152,17 @@ public:
 
     /// Suspends: maybe. Cancel: ignored. From: any fiber or thread. Fails: never.
     void lock() { core_.lock(); }
+    /// Beside others who read. The contract: as lock().
     void lock_shared() { core_.lock_shared(); }
 
     /// Suspends: never. From: any fiber or thread. Fails: by false, if it cannot be had at once.
     [[nodiscard]] bool try_lock() noexcept { return core_.try_lock(); }
+    /// Beside others who read. The contract: as try_lock().
     [[nodiscard]] bool try_lock_shared() noexcept { return core_.try_lock_shared(); }
 
     /// Suspends: never. From: whoever holds it so. Fails: never.
     void unlock() noexcept { core_.unlock(); }
+    /// What lock_shared() took. The contract: as unlock().
     void unlock_shared() noexcept { core_.unlock_shared(); }
 
 private:

@@ -69,6 +69,7 @@ public:
         std::chrono::duration<Rep, Period> limit) {
         return detail::report_of(wait_until_done(detail::deadline_in(limit)));
     }
+    /// As wait_for(), until a moment.
     template <class Clock, class Duration>
     [[nodiscard]] std::expected<void, std::error_code> wait_until(
         std::chrono::time_point<Clock, Duration> when) {
