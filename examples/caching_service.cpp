@@ -99,7 +99,10 @@ int main() {
             try {
                 static_cast<void>(service.get("/missing"));
                 right = false;
-            } catch (const std::runtime_error& error) { std::printf("%s\n", error.what()); }
+            } catch (const std::runtime_error& error) {
+                std::printf("/missing, asked for the %s time: %s\n", i == 0 ? "first" : "second",
+                            error.what());
+            }
         }
         return right && service.fetches() == 4 ? 0 : 1;
     });

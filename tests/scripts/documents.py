@@ -70,8 +70,16 @@ class Small(unittest.TestCase):
         self.assertEqual(status, 1)
         self.assertIn("cut from nowhere", text)
 
+    def test_code_that_is_only_indented_is_found_too(self):
+        for code in ("int b = 1;", "auto c = weft::run(f)", "if (b) {"):
+            status, text = self.check(self.page(CUT) + f"\nwords\n\n    make\n    {code}\n")
+            self.assertEqual(status, 1, code)
+            self.assertIn("README.md:14: C++ that is cut from nowhere", text)
+
     def test_other_languages_are_left_alone(self):
-        self.assertEqual(self.check(self.page(CUT) + "\n```cmake\nproject(x)\n```\n")[0], 0)
+        for other in ("```cmake\nproject(x)\n```", "    make run  # the tour: all of it",
+                      "- words\n    that go on;"):
+            self.assertEqual(self.check(self.page(CUT) + f"\n{other}\n")[0], 0, other)
 
     def test_a_file_that_no_test_runs_is_refused(self):
         self.assertIn("not among the files", self.check(self.page(CUT, "other/b.cpp one"))[1])

@@ -27,6 +27,11 @@ for page in sorted(ROOT.glob("docs/*.md")):
     if page.name != "index.md" and page.name not in index:
         wrong.append(f"docs/index.md does not name {page.name}")
 
+navigation = (ROOT / "mkdocs.yml").read_text()
+for page in sorted(ROOT.glob("docs/**/*.md")):
+    if str(page.relative_to(ROOT / "docs")) not in navigation:
+        wrong.append(f"mkdocs.yml does not name {page.relative_to(ROOT)}")
+
 if not wrong and shutil.which("mkdocs"):
     with tempfile.TemporaryDirectory() as folder:
         command = ["mkdocs", "build", "--strict", "--site-dir", folder]
