@@ -9,10 +9,11 @@ set(CPACK_PACKAGE_VENDOR "the weft authors")
 set(CPACK_PACKAGE_CONTACT "the weft authors <weft@localhost>")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "fibers for C++: plain blocking code that does not block")
 set(CPACK_PACKAGE_DESCRIPTION
-  "weft runs functions with stacks of their own over one thread or many: schedulers, the standard
- library's locks and futures for them, channels, task groups, deadlines and cancellation.
- .
- This package has the library, its headers, and the files for CMake and pkg-config.")
+  "weft runs functions with stacks of their own over one thread or many: schedulers, the
+standard library's locks and futures for them, channels, task groups, deadlines and
+cancellation, actors, sockets and files.
+
+This package has the library, its headers, and the files for CMake and pkg-config.")
 set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES OFF)
