@@ -13,7 +13,10 @@ PLOTS = ROOT / "docs" / "plots"
 
 
 class Failure(Exception):
-    """Something that ends the run, with a message for the user."""
+    """Something that ends the run, with a message for the user; rows: what a program had printed
+    until it failed."""
+
+    rows = ()
 
 
 class Case:

@@ -11,9 +11,10 @@ import math
 import os
 import statistics
 import subprocess
+import sys
 import time
 
-from runner.case import Failure
+from runner.case import Failure, ROOT
 from runner.progress import Progress
 
 
@@ -40,16 +41,24 @@ class Run:
         command = self.command + (["--quick"] if quick else [])
         timeout = min(self.timeout, at_most) if at_most else self.timeout
         try:
-            done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=timeout)
+            done = subprocess.run(command, capture_output=True, text=True, timeout=timeout)
         except subprocess.TimeoutExpired:
             raise Failure(f"{self}: not done after {timeout:.0f} s") from None
+        sys.stderr.write(done.stderr)
         try:
             lines = [json.loads(line) for line in done.stdout.splitlines()]
         except json.JSONDecodeError:
             raise Failure(f"{self}: printed what is no JSON line:\n{done.stdout}") from None
-        if done.returncode != 0 or not lines or lines[-1].get("status") != 0:
-            raise Failure(f"{self}: ended with {lines[-1] if lines else done.returncode}")
-        usage = lines.pop()
+        usage = lines.pop() if lines and "status" in lines[-1] else {"status": done.returncode}
+        rows = self.rows_of(lines)
+        if done.returncode != 0 or usage["status"] != 0 or "seconds" not in usage:
+            failure = Failure(f"{self}: ended with status {usage['status']}{said(done.stderr)}")
+            failure.rows = rows
+            raise failure
+        self.usage.append(usage)
+        return rows
+
+    def rows_of(self, lines):
         rows = []
         for line in lines:
             if "about" in line:
@@ -58,7 +67,6 @@ class Run:
                 rows.append(line)
             else:
                 raise Failure(f"{self}: no table has the row '{line['row']}'")
-        self.usage.append(usage)
         return rows
 
     def is_peer(self):
@@ -66,6 +74,12 @@ class Run:
 
     def __str__(self):
         return f"{self.case.name}/{self.name} ({self.compiler})"
+
+
+def said(complaint):
+    """The first line of what a program complained of, without paths of this machine."""
+    lines = [line.strip() for line in complaint.splitlines() if line.strip()]
+    return f": {lines[0]}".replace(f"{ROOT}/", "")[:200] if lines else ""
 
 
 def runs_of(case, builds):
@@ -172,6 +186,7 @@ def one_run(measured, run, number, estimate, deadline, progress):
         if not run.is_peer() and not out_of_time:
             raise
         run.error = str(failure)
+        collect(measured, run, failure.rows, number)  # what it had done by then
         progress.line(f"failed, and left as a gap: {failure}")
 
 

@@ -4,6 +4,7 @@ A document has a place for them, and what stands between the two lines is writte
 bench/plot:
 
     <!-- figures: machine ring -->      where and with what a case was measured
+    <!-- figures: measured -->          which cases were measured when, and at which commit
     <!-- figures: costs -->             what costs what (COSTS below)
     <!-- figures: missed ring -->       the bounds of a case that were not met
     <!-- figures: others -->            cases that docs/benchmarks.md does not speak of by itself
@@ -12,7 +13,6 @@ bench/plot:
 SPDX-License-Identifier: Apache-2.0
 """
 import re
-import textwrap
 
 from runner import tables
 from runner.case import RESULTS, ROOT, Case, Failure, known_cases
@@ -60,9 +60,30 @@ def machine(case):
     found = load(RESULTS / f"{case}.json")
     if not found:
         return ["Not measured yet."]
-    out = tables.said_first(found)
-    said = "; ".join(f"{name}: {about['version']}" for name, about in found["compilers"].items())
-    return out + textwrap.wrap(said + ".", 110)
+    host = found["machine"]
+    lines = [["machine", f"{host['cpu']}, {host['cpus']} CPUs, {host['memory_gib']} GiB"],
+             ["system", f"{host['system']}, Linux {host['kernel']}"]]
+    lines += [[name, about["version"]] for name, about in found["compilers"].items()]
+    lines += [["commit", commit_of(found)],
+              ["measured", f"{found['date']}; medians of {found['rounds']} interleaved rounds, "
+                           f"every value is in `bench/results/{case}.json`"]]
+    return tables.table([f"case {case}", ""], lines)
+
+
+def commit_of(found):
+    """The runner has not always written it down."""
+    return f"`{found['commit']}`" if found.get("commit") else "not recorded"
+
+
+def measured(_):
+    lines = []
+    for name in known_cases():
+        found = load(RESULTS / f"{name}.json")
+        link = f"[{name}](../bench/cases/{name}/README.md)"
+        lines.append([link, Case(name).title] + (
+            [found["date"], commit_of(found), str(found["rounds"])] if found
+            else ["not yet", "", ""]))
+    return tables.table(["case", "", "measured on", "commit", "rounds"], lines)
 
 
 def missed(case):
@@ -91,7 +112,8 @@ def others(_):
     return lines[:-1] or ["All cases are above."]
 
 
-KINDS = {"others": others, "costs": costs, "machine": machine, "missed": missed}
+KINDS = {"others": others, "costs": costs, "machine": machine, "missed": missed,
+         "measured": measured}
 
 
 def documents():

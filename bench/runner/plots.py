@@ -46,11 +46,13 @@ def number(column):
 
 
 def label(row):
-    """A row as a legend names it: without N, which is the picture's; weft's with back end, threads
-    and D, also where the table leaves the usual ones out."""
+    """A row as a legend names it: without N, which is the picture's; with threads and D, weft's
+    with its back end, too, also where the table leaves the usual ones out."""
     name = re.sub(r"^N = \d+(, strict)?: ", "", row)
-    if not name.startswith("weft") or name == row:
+    if name == row:
         return name
+    if not name.startswith("weft"):
+        return f"{name}, D=0" if "pthread" in name else f"{name}, P=1, D=0"
     rest = [word.strip() for word in name.split(",")[1:]]
     kind = next((k for k in ("swapped", "ucontext", "thread") if k in rest), "own")
     threads = next((w for w in rest if w.startswith("P = ")), "P = 1")

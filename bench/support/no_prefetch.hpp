@@ -3,4 +3,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#define __builtin_prefetch(...) static_cast<void>(0)
+// The address is still named, or a parameter for it alone would be unused.
+#define __builtin_prefetch(address, ...) static_cast<void>(address)

@@ -56,10 +56,21 @@ struct place {
 };
 
 namespace detail {
+// Words of others within a JSON string and a table: one short line without quotes or bars.
+inline std::string tame(std::string_view text) {
+    std::string tamed(text.substr(0, 120));
+    for (char& c : tamed)
+        if (c == '"' || c == '\\' || c == '|')
+            c = '\'';
+        else if (static_cast<unsigned char>(c) < ' ')
+            c = ' ';
+    return tamed;
+}
+
 inline void print_line(const place& where, const char* value, std::string_view note) {
     const auto field = [](const char* key, std::string_view text) {
         return text.empty() ? std::string()
-                            : std::string(", \"") + key + "\": \"" + std::string(text) + "\"";
+                            : std::string(", \"") + key + "\": \"" + tame(text) + "\"";
     };
     std::printf("{\"row\": \"%s\"%s%s, \"value\": %s%s}\n", std::string(where.row).c_str(),
                 field("at", where.at).c_str(), field("unit", where.unit).c_str(), value,

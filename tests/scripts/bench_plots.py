@@ -55,7 +55,7 @@ class Lines(unittest.TestCase):
                         entry("N = 8: weft, slot", 50, "800"),
                         entry("N = 8: Go", 5, "16"), entry("N = 8: Go", 4, "800"))
         self.assertIn("weft, own, slot, P=1, D=0", words(svg))
-        self.assertIn("Go", words(svg))
+        self.assertIn("Go, P=1, D=0", words(svg))
         circles = list(tree.fromstring(svg).iter(f"{SVG}circle"))
         self.assertEqual(len(circles), 4 + 2)  # points, and one for each name
         curves = [n.get("points") for n in tree.fromstring(svg).iter(f"{SVG}polyline")]
@@ -85,7 +85,7 @@ class Lines(unittest.TestCase):
                          "weft, swapped, P=1, D=1000")
         self.assertEqual(plots.label("N = 8: weft, one loop a thread, P = 2"),
                          "weft, own, one loop a thread, P=2, D=0")
-        self.assertEqual(plots.label("N = 8, strict: Rust async"), "Rust async")
+        self.assertEqual(plots.label("N = 8, strict: Rust async"), "Rust async, P=1, D=0")
 
 
 class Bars(unittest.TestCase):
@@ -144,8 +144,22 @@ class Stored(unittest.TestCase):
             text = path.read_text()
             places += len(pages.PLACE.findall(text))
             self.assertEqual(text.count("<!-- figures:"), text.count("<!-- /figures -->"), path)
-            self.assertEqual(pages.filled(pages.filled(text)), pages.filled(text))
+            self.assertEqual(pages.filled(text), text, f"{path}: make plots writes it anew")
         self.assertGreater(places, 10)
+
+    def test_the_front_page_says_machine_compilers_and_commit_of_the_ring(self):
+        text = (ROOT / "README.md").read_text()
+        self.assertIn("](docs/plots/ring_n8.svg)", text)
+        results = load(RESULTS / "ring.json")
+        compilers = [about["version"] for about in results["compilers"].values()]
+        for words in (results["machine"]["cpu"], *compilers, results.get("commit") or "not rec"):
+            self.assertIn(words, text)
+
+    def test_every_case_is_on_the_page_of_benchmarks_with_words_of_its_own(self):
+        text = (ROOT / "docs/benchmarks.md").read_text()
+        self.assertIn("All cases are above.", text)
+        for name in known_cases():
+            self.assertRegex(text, rf"(?m)^## .*cases/{name}/README.md", name)
 
     def test_what_costs_what_names_rows_that_exist(self):
         for _, case, row, _ in pages.COSTS:

@@ -83,6 +83,24 @@ class Rounds(unittest.TestCase):
         self.assertEqual(measured[("g++", "w", None)].values, [1, 1, 1])
         self.assertIn("crashed", peer.error)
 
+    def test_a_program_that_fails_has_the_rows_until_then_and_its_own_words(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program = pathlib.Path(folder) / "go"
+            program.write_text("""#!/bin/sh
+echo '{"row": "p", "unit": "ns", "value": 7}'
+echo >&2
+echo 'fatal error: out of memory' >&2
+echo 'a long trace' >&2
+echo '{"status": 2, "seconds": 1.0, "peak_rss_kib": 10}'
+""")
+            program.chmod(0o755)
+            build = types.SimpleNamespace(compiler="g++")
+            run = measure.Run(a_case(), build, {"name": "go"}, [], program)
+            measured, _ = measure.measure(a_case(), [run], 2, Estimate())
+        self.assertEqual(measured[("g++", "p", None)].values, [7, 7])
+        self.assertEqual(run.error, "c/go (g++): ended with status 2: fatal error: out of memory")
+        self.assertEqual(run.usage, [])
+
     def test_a_program_of_weft_that_fails_ends_the_run(self):
         with self.assertRaises(Failure):
             self.run_case(FakeRun("weft_two", [{"w": 1}, None, {"w": 1}]))

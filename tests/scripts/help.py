@@ -29,6 +29,10 @@ def programs():
 
 
 wrong, count = [], 0
+# Those in other languages are built with bench/ only: here it is seen whether they know the word.
+for source in sorted(ROOT.glob("bench/cases/*/*.*")):
+    if source.suffix in (".go", ".rs", ".rb") and '"--help"' not in source.read_text():
+        wrong.append(f"{source.relative_to(ROOT)}: does not know --help")
 for command, name in programs():
     count += 1
     interpreted = pathlib.Path(command[0]).suffix == ".py"

@@ -64,6 +64,11 @@ func measure(row string, processors, goroutines, actors, total int) {
 }
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == "--help" {
+		fmt.Println("go.go - counters with a sync.Mutex, called by goroutines. See workload.hpp. " +
+			"The only argument is --quick.")
+		return
+	}
 	quick = len(os.Args) > 1 && os.Args[1] == "--quick"
 	fmt.Printf("{\"about\": \"%s\"}\n", runtime.Version())
 	measure("Go, 1 pair", 1, 1, 1, 20000000)

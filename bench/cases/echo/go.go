@@ -34,6 +34,11 @@ func echo(peer net.Conn, size int) {
 }
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == "--help" {
+		fmt.Println("go.go - a server of the case echo on goroutines and package net: says its port, " +
+			"and serves until it is killed. See others.cpp. Argument: SIZE of a buffer.")
+		return
+	}
 	runtime.GOMAXPROCS(1)
 	require(len(os.Args) == 2, "one argument, the size of a buffer")
 	size, err := strconv.Atoi(os.Args[1])

@@ -67,6 +67,11 @@ func report(row string, workers int, took time.Duration) {
 }
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == "--help" {
+		fmt.Println("go.go - the case forkjoin with goroutines and WaitGroup. See workload.hpp. " +
+			"The only argument is --quick.")
+		return
+	}
 	n, size := 30, 1000000
 	if len(os.Args) > 1 {
 		require(len(os.Args) == 2 && os.Args[1] == "--quick", "the only argument is --quick")

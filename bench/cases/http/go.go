@@ -13,6 +13,11 @@ import (
 )
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == "--help" {
+		fmt.Println("go.go - a server of the case http on package net/http: says its port, and " +
+			"serves until it is killed. See others.cpp.")
+		return
+	}
 	runtime.GOMAXPROCS(1)
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {

@@ -38,7 +38,7 @@ void measure(const settings& how, std::string_view row, std::uint64_t bytes, Mak
             none("not enough memory");
             continue;
         }
-        const int status = apart([&] {
+        const std::string failed = apart([&] {
             auto player = make(count);
             const std::uint64_t before = resident_kibibytes();
             stopwatch clock;
@@ -51,7 +51,7 @@ void measure(const settings& how, std::string_view row, std::uint64_t bytes, Mak
             report({times, "ns", at}, clock.nanoseconds() / all);
             require(player.wake() == count, row);
         });
-        if (status != 0) none("it failed");
+        if (!failed.empty()) none(failed);
     }
 }
 

@@ -5,6 +5,7 @@
 #include <semaphore.h>
 
 #include <mutex>
+#include <system_error>
 
 #include "cases/ring/workload.hpp"
 
@@ -29,7 +30,8 @@ public:
             ::sem_init(&seats_[i].gate, 0, 0);
         }
         for (seat& s : seats_)
-            bench::require(::pthread_create(&s.thread, &small, &entry, &s) == 0, "pthread_create");
+            if (const int error = ::pthread_create(&s.thread, &small, &entry, &s); error != 0)
+                throw std::system_error(error, std::generic_category(), "pthread_create");
         ::pthread_attr_destroy(&small);
     }
 

@@ -23,6 +23,7 @@
 #pragma once
 
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,10 +32,12 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <memory>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -165,18 +168,44 @@ inline std::string own_folder() {
 
 inline std::string program_of(const row& r) { return own_folder() + r.program; }
 
-// Another program plays, and says: ended, received, seconds.
+// The first line of a file that is not empty.
+inline std::string first_line(std::FILE* file) {
+    std::rewind(file);
+    char line[256];
+    while (std::fgets(line, sizeof line, file) != nullptr) {
+        const std::string_view text = line;
+        if (text.find_first_not_of(" \n") != text.npos)
+            return std::string(text.substr(0, text.find('\n')));
+    }
+    return "";
+}
+
+// What is left to say of a program that said nothing itself.
+inline std::string end_of(int status) {
+    if (status == 0) return "said nothing that can be read";
+    if (WIFSIGNALED(status)) return std::string("ended by: ") + ::strsignal(WTERMSIG(status));
+    return "ended with status " + std::to_string(WEXITSTATUS(status));
+}
+
+// Another program plays, and says: ended, received, seconds. If it fails, what it complained of is
+// thrown: there is no such ring then, and the others go on.
 inline outcome play_elsewhere(const shape& s, const row& r) {
+    std::FILE* const complaint = std::tmpfile();
+    require(complaint != nullptr, "tmpfile");
     std::string command = program_of(r);
     for (const std::uint64_t number : {s.length, s.cycles, s.rounds, s.frame, s.threads})
         command.append(" ").append(std::to_string(number));
     command.append(" ").append(r.argument).append(s.strict ? " --strict" : "");
+    command.append(" 2>/dev/fd/").append(std::to_string(::fileno(complaint)));
     std::FILE* const said = ::popen(command.c_str(), "r");
     require(said != nullptr, "popen");
     outcome out;
     const int got =
         std::fscanf(said, "%lu %lu %lf", &out.sum.ended, &out.sum.received, &out.seconds);
-    require(::pclose(said) == 0 && got == 3, command);
+    const int status = ::pclose(said);
+    const std::string why = first_line(complaint);
+    std::fclose(complaint);
+    if (status != 0 || got != 3) throw std::runtime_error(why.empty() ? end_of(status) : why);
     return out;
 }
 
@@ -262,7 +291,7 @@ inline void measure(const settings& how, const plan& p, const row& r, std::uint6
     const std::uint64_t rounds =
         std::max<std::uint64_t>(wanted / (cycles * p.length), how.quick ? 3 : 2);
     const shape s{p.length, cycles, rounds, r.frame, r.threads, p.strict};
-    const int status = apart([&] {
+    const std::string failed = apart([&] {
         const outcome out = play(s, r);
         check(s, out, r);
         const auto messages = static_cast<double>(s.messages());
@@ -272,7 +301,7 @@ inline void measure(const settings& how, const plan& p, const row& r, std::uint6
         if (more == beside::memory)
             report({other, unit, at}, static_cast<double>(peak_kibibytes(r)) / 1024);
     });
-    if (status != 0) none(WIFEXITED(status) ? "ended by an error" : "ended by a signal");
+    if (!failed.empty()) none(failed);
 }
 
 inline void print_one(const shape& s, const row& r) {

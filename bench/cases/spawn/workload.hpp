@@ -47,11 +47,11 @@ template <class Play>
 void measure_batches(const settings& how, std::string_view row, Play play,
                      std::uint64_t fibers = 1'000'000) {
     const std::uint64_t count = count_of(how, fibers);
-    const int status = apart([&] {
+    const std::string failed = apart([&] {
         timed(row, count, play);
         report({row, "ns"}, timed(row, count, play));
     });
-    if (status != 0) report_none({row, "ns"}, "it failed");
+    if (!failed.empty()) report_none({row, "ns"}, failed);
 }
 
 /// play(task&) creates all fibers and then lets them run. `bytes` is what each needs, roughly.
@@ -61,10 +61,10 @@ void measure_at_once(const settings& how, std::string_view row, std::uint64_t by
     const std::uint64_t count = count_of(how, fibers);
     if (count * bytes / 1024 > available_kibibytes())
         return report_none({row, "ns"}, "not enough memory");
-    const int status = apart([&] {
+    const std::string failed = apart([&] {
         report({row, "ns"}, timed(row, count, play), fibers < 1'000'000 ? "only 100,000" : "");
     });
-    if (status != 0) report_none({row, "ns"}, "it failed");
+    if (!failed.empty()) report_none({row, "ns"}, failed);
 }
 
 }  // namespace bench::spawns

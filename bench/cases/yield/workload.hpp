@@ -53,7 +53,7 @@ void measure_many(const settings& how, std::string_view row, Play play) {
     for (const bool inside : {true, false}) {
         const std::string_view at[2] = {inside ? "cold, with creation" : "cold, created before",
                                         inside ? "warm, with creation" : "warm, created before"};
-        const int status = apart([&] {
+        const std::string failed = apart([&] {
             const auto played = [&] {
                 crowd c{fibers, inside};
                 play(c);
@@ -66,8 +66,8 @@ void measure_many(const settings& how, std::string_view row, Play play) {
             std::ranges::sort(later);
             report({row, "ms", at[1]}, later[3]);
         });
-        if (status != 0)
-            for (const std::string_view column : at) report_none({row, "ms", column}, "it failed");
+        if (!failed.empty())
+            for (const std::string_view column : at) report_none({row, "ms", column}, failed);
     }
 }
 

@@ -1,0 +1,59 @@
+# checkouts.cmake - peers of the case ring that no package has, from checkouts that a user names.
+#
+# They are tried when the build is configured, and left out, with a word, if they do not build.
+# Sets `checkouts` to the programs of cases/ring that can be built (checkouts is usched's), and
+# `cppcoro_folders` to what cppcoro is included from.
+#
+# SPDX-License-Identifier: Apache-2.0
+set(USCHED_DIR "" CACHE PATH "A checkout of usched, for the case ring")
+set(CPPCORO_DIR "" CACHE PATH "A checkout of cppcoro, for the case ring")
+set(checkouts "")
+set(cppcoro_folders "")
+
+# usched's own ring is a program in C, made as its Makefile makes it: the stack that is copied must
+# not be optimised. Some of its versions use uint64_t without a header that has it here.
+if(USCHED_DIR)
+  find_program(WEFT_BENCH_CC NAMES gcc cc)
+  mark_as_advanced(WEFT_BENCH_CC)
+  set(folder ${PROJECT_BINARY_DIR}/bench/ring)
+  file(MAKE_DIRECTORY ${folder})
+  file(REMOVE ${folder}/usched_rmain)
+  set(failed "no such folder")
+  set(said "")
+  if(IS_DIRECTORY ${USCHED_DIR})
+    execute_process(
+      COMMAND ${WEFT_BENCH_CC} -fno-stack-protector -c usched.c -o ${folder}/usched.o
+      WORKING_DIRECTORY ${USCHED_DIR}
+      RESULT_VARIABLE failed ERROR_VARIABLE said OUTPUT_VARIABLE said)
+  endif()
+  if(NOT failed)
+    execute_process(
+      COMMAND ${WEFT_BENCH_CC} -O3 -fno-stack-protector -include stdint.h
+              rr.c ${folder}/usched.o rmain.c -pthread -o ${folder}/usched_rmain
+      WORKING_DIRECTORY ${USCHED_DIR}
+      RESULT_VARIABLE failed ERROR_VARIABLE said OUTPUT_VARIABLE said)
+  endif()
+  if(failed)
+    message(NOTICE "bench: ring/checkouts is left out: no usched builds in ${USCHED_DIR}\n${said}")
+  else()
+    list(APPEND checkouts checkouts)
+  endif()
+endif()
+
+# Of cppcoro a header is enough. Older ones, its author's among them, include
+# <experimental/coroutine>, which no compiler has any more: support/coroutine_ts stands in for it.
+if(CPPCORO_DIR)
+  set(cppcoro_folders ${CPPCORO_DIR}/include ${CMAKE_CURRENT_LIST_DIR}/support/coroutine_ts)
+  set(folders ${cppcoro_folders} ${CMAKE_CURRENT_LIST_DIR})
+  try_compile(cppcoro_builds ${PROJECT_BINARY_DIR}/bench/cppcoro
+    ${CMAKE_CURRENT_LIST_DIR}/cases/ring/cppcoro.cpp
+    CMAKE_FLAGS "-DINCLUDE_DIRECTORIES=${folders}"
+    CXX_STANDARD 23 CXX_STANDARD_REQUIRED ON OUTPUT_VARIABLE said
+    COPY_FILE ${PROJECT_BINARY_DIR}/bench/cppcoro_tried)
+  if(cppcoro_builds)
+    list(APPEND checkouts cppcoro)
+  else()
+    message(NOTICE
+      "bench: ring/cppcoro is left out: no header that compiles in ${CPPCORO_DIR}\n${said}")
+  endif()
+endif()
