@@ -153,7 +153,8 @@ def measure(case, runs, rounds, estimate, deadline=None):
     With a deadline, rounds and programs for which there is no time are left out, with a word; the
     first round begins in any case."""
     measured = {}
-    progress = Progress(case.name, [run.key for _ in range(rounds) for run in runs], estimate)
+    progress = Progress(case.name, [run.key for _ in range(rounds) for run in runs], estimate,
+                        deadline=deadline)
     number = 0
     while number < rounds:
         if deadline and number and time.monotonic() + estimated(runs, estimate) > deadline:

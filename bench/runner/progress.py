@@ -41,20 +41,22 @@ class Estimate:
 class Progress:
     """Shows what runs now, of all that is to run."""
 
-    def __init__(self, title, steps, estimate, out=None, clock=time.monotonic):
+    def __init__(self, title, steps, estimate, out=None, clock=time.monotonic, deadline=None):
         self.title = title
         self.steps = list(steps)  # a key for each thing that will be done, in their order
         self.done = 0
         self.estimate = estimate
         self.out = out or sys.stderr
         self.clock = clock
+        self.deadline = deadline  # by the clock: what has not begun by then is left out
         self.bar = self.out.isatty()
         self.said = None
         self.started = None
 
     def left(self):
         """Seconds, of what is not done."""
-        return sum(self.estimate.of(key) for key in self.steps[self.done:])
+        left = sum(self.estimate.of(key) for key in self.steps[self.done:])
+        return left if self.deadline is None else min(left, self.deadline - self.clock())
 
     def begin(self, what):
         self.started = self.clock()

@@ -166,6 +166,8 @@ class Bar(unittest.TestCase):
     def test_time_left_is_what_the_same_things_took_before(self):
         estimate = Estimate({"a": 10.0})
         now = [0.0]
+        brief = Progress("c", ["a"] * 9, estimate, io.StringIO(), lambda: now[0], deadline=42)
+        self.assertEqual(brief.left(), 42)  # and not 90
         progress = Progress("c", ["a", "b", "a", "b"], estimate, io.StringIO(), lambda: now[0])
         self.assertEqual(progress.left(), 40)  # b never ran: as long as the others
         progress.begin("a")
