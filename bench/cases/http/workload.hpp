@@ -3,7 +3,8 @@
 //
 // The server has one CPU, the client the others. Connections are kept alive. With one request at a
 // time the client is wrk, or, where that is missing, the one of the case `echo`; with 16 requests
-// in one piece it is always the latter. What counts is the server's CPU time per request.
+// in one piece it is always the latter, and for the time that 99 of 100 requests take at most when
+// half as many are sent as could be. What counts is the server's CPU time per request.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -63,22 +64,35 @@ inline std::string_view answers(unsigned count) {
     return std::string_view(all).substr(0, count * answer.size());
 }
 
-/// CPU time of the server per request; by the client of the case `echo`.
-inline double ask_by_client(const server& asked, std::uint64_t requests, unsigned at_once) {
+/// What came of a number of requests.
+struct outcome {
+    double per_second = 0;
+    double slow_microseconds = 0;  // 99 of 100 took at most so long
+    double cpu_microseconds = 0;   // of the server, per request
+};
+
+/// By the client of the case `echo`, so many requests in one piece; rate 0: as fast as may be.
+inline outcome ask_by_client(const server& asked, std::uint64_t requests, unsigned at_once,
+                             double rate = 0) {
     requests -= requests % at_once;
     neighbour client({beside("../echo/client"), std::to_string(asked.port()),
-                      std::to_string(connections), std::to_string(requests), "0",
+                      std::to_string(connections), std::to_string(requests), std::to_string(rate),
                       std::to_string(at_once)});
     require(client.line() == "ready\n", "the client's word");
     const double before = asked.cpu_microseconds();
     client.end_input();
-    require(!client.line().empty(), "what the client says");
-    const double spent = asked.cpu_microseconds() - before;
+    const std::string said = client.line();
+    require(!said.empty(), "what the client says");
+    outcome came;
+    came.cpu_microseconds = (asked.cpu_microseconds() - before) / static_cast<double>(requests);
     client.finish();
-    return spent / static_cast<double>(requests);
+    char* rest = nullptr;
+    came.per_second = std::strtod(said.c_str(), &rest);
+    came.slow_microseconds = std::strtod(rest, nullptr);
+    return came;
 }
 
-/// The same by wrk, in two seconds; nothing: it is not there.
+/// CPU time of the server per request, by wrk, in two seconds; nothing: it is not there.
 inline std::optional<double> ask_by_wrk(const server& asked) {
     if (std::system("command -v wrk >/dev/null 2>&1") != 0) return std::nullopt;
     const double before = asked.cpu_microseconds();
@@ -96,14 +110,18 @@ inline std::optional<double> ask_by_wrk(const server& asked) {
     return spent / answered;
 }
 
-/// make() gives a server. Reports its CPU time per request.
+/// make() gives a server. Reports its CPU time per request, and the 99th percentile.
 template <class Make>
 void measure(const settings& how, const std::string& row, Make make) {
     const server asked = make();
     const std::optional<double> by_wrk = how.quick ? std::nullopt : ask_by_wrk(asked);
-    report({row, "us", "one at a time"},
-           by_wrk ? *by_wrk : ask_by_client(asked, how.quick ? 1000 : 200'000, 1));
-    report({row, "us", "16 at once"}, ask_by_client(asked, how.quick ? 2000 : 1'000'000, depth));
+    const std::uint64_t requests = how.quick ? 1000 : 200'000;
+    const outcome fast = ask_by_client(asked, requests, 1);
+    report({row, "us", "one at a time"}, by_wrk ? *by_wrk : fast.cpu_microseconds);
+    const outcome half = ask_by_client(asked, requests / 4, 1, fast.per_second / 2);
+    report({row + ", p99", "us", "one at a time"}, half.slow_microseconds);
+    report({row, "us", "16 at once"},
+           ask_by_client(asked, how.quick ? 2000 : 1'000'000, depth).cpu_microseconds);
 }
 
 }  // namespace bench::http
