@@ -138,14 +138,32 @@ void loop::run_ready() noexcept {
 
 runnable* loop::next() noexcept {
     if (stepping_) return nullptr;
+    const bool due = reactor_is_due();
     worker_.begin_ticks();
-    look_around();
+    if (due)
+        look_around();
+    else
+        collect();
     return worker_.take();
 }
 
 void loop::look_around() noexcept {
-    if (worker_.reactor != nullptr) worker_.reactor->poll();
+    if (worker_.reactor != nullptr) {
+        const std::size_t before = worker_.ready.size();
+        worker_.reactor->poll();
+        found_ = worker_.ready.size() - before;
+    }
     collect();
+}
+
+// Not before as many have run as it found last: what it would find now comes behind them anyway,
+// and is cheaper to ask for, and to run, in few large batches. So who waits for I/O waits for one
+// round of the queue more at most, and only if others post meanwhile.
+bool loop::reactor_is_due() noexcept {
+    const std::size_t dispatched = worker_.span.load(std::memory_order_relaxed);
+    if (found_ <= dispatched) return true;
+    found_ -= dispatched;
+    return false;
 }
 
 // What came from other threads and from the clock joins the queue.
@@ -258,6 +276,7 @@ bool loop::attach(std::unique_ptr<driver> reactor) {
     WEFT_ASSERT(worker_.reactor == nullptr, "loop: a second reactor is attached");
     if (watched_) watched_driver_->include(reactor->descriptor());
     worker_.reactor = std::move(reactor);
+    worker_.ready.expect_kernel();
     driver_.store(in_fiber_ ? worker_.reactor.get() : resting_driver(), std::memory_order_release);
     return true;
 }

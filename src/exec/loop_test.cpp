@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <deque>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -52,7 +54,47 @@ struct bell final : runnable {
     int rang = 0;
 };
 
+// Runs so many times, and says then how often the reactor had been asked.
+struct turns final : runnable {
+    turns(loop& l, int n, const int& looks) : where(l), left(n), asked(looks) {}
+    runnable* run() noexcept override {
+        if (--left > 0) where.post(this);
+        seen = asked;
+        return nullptr;
+    }
+    loop& where;
+    int left;
+    const int& asked;
+    int seen = 0;
+};
+
+// Finds all of those when it is first asked.
+struct prepared_reactor final : driver {
+    prepared_reactor(std::deque<turns>& found, int& looks) : ready(found), asked(looks) {}
+    void wait(std::chrono::nanoseconds) noexcept override {}
+    void wake() noexcept override {}
+    void poll() noexcept override {
+        if (asked++ == 0)
+            for (turns& one : ready) one.where.post(&one);
+    }
+    std::deque<turns>& ready;
+    int& asked;
+};
+
 }  // namespace
+
+WEFT_TEST("loop: the reactor is asked again when as many have run as it found last") {
+    loop s;
+    int looks = 0;
+    std::deque<turns> found;
+    for (int i = 0; i < 200; ++i) found.emplace_back(s, 1, looks);
+    turns busy(s, 1000, looks);
+    CHECK(s.attach(std::make_unique<prepared_reactor>(found, looks)));
+    s.post(&busy);
+    s.run();
+    for (const turns& one : found) CHECK(one.seen == 1);
+    CHECK(busy.seen > 1);  // it is asked, though there is always somebody ready
+}
 
 WEFT_TEST("loop: runs what was posted in the order of posting") {
     loop s;

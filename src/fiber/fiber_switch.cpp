@@ -403,6 +403,60 @@ namespace {
 
 }  // namespace
 
+namespace {
+
+// A fiber of a loop waits until its event comes, or until it is cancelled. leave(next) does that.
+template <class Leave>
+[[gnu::always_inline]] inline void wait_on_loop(fiber_worker& worker, fiber_block& me,
+                                                endless_wait& wait,
+                                                const endless_operations& operations,
+                                                Leave leave) noexcept {
+    me.closed.store(worker.exec.closed, std::memory_order_relaxed);
+    if (!me.state.begin(me.closed, [&me] { return me.is_cancelled(); })) [[unlikely]] {
+        wait.outcome = wait_outcome::cancelled;
+        return;
+    }
+    if (!operations.call(callable_of(wait), me)) [[unlikely]] {
+        if (!me.state.end_ready(me.closed)) leave_for_canceller(worker, me);
+        wait.outcome = wait_outcome::ready;
+        return;
+    }
+    leave();
+    wait.outcome = me.state.outcome();
+    if (wait.outcome != wait_outcome::event) [[unlikely]]
+        operations.withdraw(wait.withdrawer, me);
+}
+
+// Of kind swapped. In one frame: it is kept, with those above it, while the fiber waits.
+[[gnu::noinline]] void wait_endlessly_swapped(endless_wait& wait,
+                                              const endless_operations& operations) {
+    fiber_worker& worker = *fiber_worker::here();
+    auto& me = static_cast<swapped_fiber&>(*worker.current);
+    list(me);
+    wait_on_loop(worker, me, wait, operations, [&] {
+        me.reason.store(wait.reason, std::memory_order_relaxed);
+        leave_shared_stack(worker, me, worker.exec.pick());
+        me.reason.store(nullptr, std::memory_order_relaxed);
+    });
+}
+
+// Whether it is on a loop, and nothing but its kind is special about it.
+[[gnu::always_inline]] inline bool is_merely_swapped(const fiber_worker* worker) noexcept {
+    if (worker == nullptr || worker->current == nullptr) return false;
+    const fiber_block& me = *worker->current;
+    return me.runnable::kind == swapped_kind && worker->exec.local &&
+           me.attention.load(std::memory_order_relaxed) == apart_bit && me.isolated.held == nullptr;
+}
+
+// Without a frame of its own.
+[[gnu::noinline]] void wait_endlessly_apart(endless_wait& wait,
+                                            const endless_operations& operations) {
+    return is_merely_swapped(fiber_worker::here()) ? wait_endlessly_swapped(wait, operations)
+                                                   : wait_endlessly_otherwise(wait, operations);
+}
+
+}  // namespace
+
 // The same, and it can be cancelled.
 void wait_endlessly_function(void* argument, void* known) {
     auto& wait = *static_cast<endless_wait*>(argument);
@@ -411,22 +465,10 @@ void wait_endlessly_function(void* argument, void* known) {
     fiber_worker* const worker = thread.fibers;
     if (worker == nullptr || worker->current == nullptr || is_special(*worker->current))
         [[unlikely]]
-        return wait_endlessly_otherwise(wait, operations);
+        return wait_endlessly_apart(wait, operations);
     fiber_block& me = *worker->current;
-    me.closed.store(worker->exec.closed, std::memory_order_relaxed);
-    if (!me.state.begin(me.closed, [&me] { return me.is_cancelled(); })) [[unlikely]] {
-        wait.outcome = wait_outcome::cancelled;
-        return;
-    }
-    if (!operations.call(callable_of(wait), me)) [[unlikely]] {
-        if (!me.state.end_ready(me.closed)) leave_for_canceller(*worker, me);
-        wait.outcome = wait_outcome::ready;
-        return;
-    }
-    leave_straight(thread, *worker, me, wait.reason);
-    wait.outcome = me.state.outcome();
-    if (wait.outcome != wait_outcome::event) [[unlikely]]
-        operations.withdraw(wait.withdrawer, me);
+    wait_on_loop(*worker, me, wait, operations,
+                 [&] { leave_straight(thread, *worker, me, wait.reason); });
 }
 
 namespace {

@@ -87,7 +87,7 @@ result<void> wait_for_number(int number, direction which, time_point deadline) {
         return std::unexpected(std::make_error_code(std::errc::not_enough_memory));
     }
     const closer at_end{state};
-    return state->wait(which, deadline);
+    return detail::wait_until_ready(state, which, deadline);
 }
 
 }  // namespace
@@ -158,11 +158,6 @@ result<std::size_t> descriptor::write_some(std::span<const std::span<const std::
     return perform(direction::write, [&](int number) noexcept {
         return write_quietly(number, vector.data(), vector.count());
     });
-}
-
-result<void> descriptor::wait(direction which, time_point deadline) {
-    if (state_ == nullptr) return no_descriptor();
-    return state_->wait(which, deadline);
 }
 
 void descriptor::close() noexcept {

@@ -55,10 +55,13 @@ public:
 
     void deliver() noexcept override {
         const std::size_t count = std::exchange(found_, 0);
-        for (const epoll_event& one : std::span(events_).first(count))
+        for (std::size_t i = 0; i < count; ++i) {
+            fetch_ahead(i, count, [this](std::size_t at) { return events_[at].data.u64; });
+            const epoll_event one = events_[i];
             if (one.data.u64 != wake_key)
                 tell(one.data.u64, (one.events & readable) != 0, (one.events & writable) != 0,
                      (one.events & ended) != 0);
+        }
     }
 
     void interrupt() noexcept override {

@@ -147,8 +147,11 @@ public:
         for (unsigned i = 0; i < count; ++i)
             reports[i] = {found_list_[i]->user_data, found_list_[i]->res, found_list_[i]->flags};
         ::io_uring_cq_advance(&ring_, count);  // their places are free: whoever is told may submit
-        for (const seen& one : std::span(reports).first(count))
+        for (std::size_t i = 0; i < count; ++i) {
+            fetch_ahead(i, count, [&](std::size_t at) { return reports[at].key; });
+            const seen& one = reports[i];
             report(one.key, one.result, (one.flags & IORING_CQE_F_MORE) == 0);
+        }
     }
 
     void interrupt() noexcept override {

@@ -29,9 +29,9 @@ void reactor::tell(std::uint64_t key, bool readable, bool writable, bool ended) 
         for (std::size_t i = 0; i < 2; ++i) {
             if (!is[i]) continue;
             watch::side& side = told.sides[i];
-            if (side.waiting != nullptr) {
+            if (side.waiting() != nullptr) {
                 count(-1);
-                waiter* const one = std::exchange(side.waiting, nullptr);
+                waiter* const one = side.take_waiting();
                 if (one->claim()) {
                     woken[i] = one;
                     continue;
@@ -42,6 +42,23 @@ void reactor::tell(std::uint64_t key, bool readable, bool writable, bool ended) 
     }
     for (waiter* const one : woken)
         if (one != nullptr) one->wake();
+}
+
+void reactor::fetch_watch(std::uint64_t key) noexcept {
+    const auto index = static_cast<std::uint32_t>(key);
+    if (index < no_watch) __builtin_prefetch(&watches.at(index), 1);
+}
+
+// Of a fiber the two lines that a wake touches (fiber_block.hpp).
+void reactor::fetch_waiters(std::uint64_t key) noexcept {
+    const auto index = static_cast<std::uint32_t>(key);
+    if (index >= no_watch) return;
+    for (const watch::side& side : watches.at(index).sides) {
+        const waiter* const waits = side.waiting();
+        if (waits == nullptr) continue;
+        __builtin_prefetch(waits, 1);
+        __builtin_prefetch(reinterpret_cast<const std::byte*>(waits) + 128, 1);
+    }
 }
 
 namespace {

@@ -93,7 +93,22 @@ protected:
     /// One report: {index, generation}; which sides are ready; whether nothing more will be read.
     void tell(std::uint64_t key, bool readable, bool writable, bool ended) noexcept;
 
+    /// For report i of several that are told one after another: what later ones touch is fetched,
+    /// first the watch, and when that has come, who waits there. key_at(i) gives a key.
+    template <class KeyAt>
+    void fetch_ahead(std::size_t i, std::size_t count, KeyAt key_at) noexcept {
+        if (i + 2 * fetch_distance < count) fetch_watch(key_at(i + 2 * fetch_distance));
+        if (i + fetch_distance < count) fetch_waiters(key_at(i + fetch_distance));
+    }
+
+    /// Indexes from here on are no watch's: a reactor's own keys have such.
+    static constexpr std::uint32_t no_watch = ~std::uint32_t{0} - 1;
+
 private:
+    static constexpr std::size_t fetch_distance = 4;
+    void fetch_watch(std::uint64_t key) noexcept;
+    void fetch_waiters(std::uint64_t key) noexcept;
+
     executor* const home;
     const bool counts_;
     std::ptrdiff_t waiting_ = 0;

@@ -4,11 +4,24 @@
 #include "io/watch.hpp"
 
 #include <mutex>
+#include <new>
+#include <type_traits>
 
 namespace weft::inline v0::detail {
 
+namespace {
+
+struct free_chunk {
+    void operator()(void* chunk) const noexcept {
+        ::operator delete(chunk, std::align_val_t(alignof(watch)));
+    }
+};
+
+}  // namespace
+
 watch_table::~watch_table() {
-    for (auto& chunk : chunks_) delete[] chunk.load(std::memory_order_relaxed);
+    static_assert(std::is_trivially_destructible_v<watch>);
+    for (auto& chunk : chunks_) free_chunk{}(chunk.load(std::memory_order_relaxed));
 }
 
 watch& watch_table::take() {
@@ -22,16 +35,19 @@ watch& watch_table::take() {
             }
             chunk = where(made_).chunk;
             if (watch* const there = chunks_[chunk].load(std::memory_order_relaxed)) {
-                watch& made = there[where(made_).within];
+                watch& made = *::new (there + where(made_).within) watch;
                 made.home = &home_;
                 made.index = made_++;
                 return made;
             }
         }
-        auto fresh = std::make_unique<watch[]>(first_chunk << chunk);  // never under the lock
+        // Never under the lock. Its places are made when they are taken: till then a large chunk
+        // is no memory.
+        std::unique_ptr<void, free_chunk> fresh(::operator new(
+            (first_chunk << chunk) * sizeof(watch), std::align_val_t(alignof(watch))));
         const std::lock_guard guard(lock_);
         if (chunks_[chunk].load(std::memory_order_relaxed) == nullptr)
-            chunks_[chunk].store(fresh.release(), std::memory_order_release);
+            chunks_[chunk].store(static_cast<watch*>(fresh.release()), std::memory_order_release);
     }
 }
 
@@ -39,7 +55,7 @@ std::uint64_t watch_table::retire(watch& used) noexcept {
     const std::lock_guard guard(used.lock);
     const std::uint64_t key = used.key();
     ++used.generation;
-    for (watch::side& one : used.sides) one = {};
+    for (watch::side& one : used.sides) one.reset();
     return key;
 }
 

@@ -45,10 +45,28 @@ namespace weft::inline v0::detail {
 class reactor;
 
 struct alignas(64) watch {
-    struct side {
-        waiter* waiting = nullptr;
+    class side {
+    public:
+        /// nullptr: nobody. Without the lock only to fetch what it points to.
+        [[nodiscard]] waiter* waiting() const noexcept {
+            return waiting_.load(std::memory_order_relaxed);
+        }
+        void set_waiting(waiter* one) noexcept { waiting_.store(one, std::memory_order_relaxed); }
+        [[nodiscard]] waiter* take_waiting() noexcept {
+            waiter* const one = waiting();
+            set_waiting(nullptr);
+            return one;
+        }
+        void reset() noexcept {
+            set_waiting(nullptr);
+            ready = ended = false;
+        }
+
         bool ready = false;
         bool ended = false;  // the other side was seen to end or fail: no edge will come for that
+
+    private:
+        std::atomic<waiter*> waiting_ = nullptr;
     };
 
     [[nodiscard]] side& of(io::direction which) noexcept {

@@ -110,9 +110,9 @@ void watched::wake_all() noexcept {
         const std::lock_guard guard(mine->lock);
         for (std::size_t i = 0; i < 2; ++i) {
             watch::side& side = mine->sides[i];
-            if (side.waiting == nullptr) continue;
+            if (side.waiting() == nullptr) continue;
             mine->home->count(-1);
-            waiter* const one = std::exchange(side.waiting, nullptr);
+            waiter* const one = side.take_waiting();
             if (one->claim()) woken[i] = one;
         }
     }
@@ -159,7 +159,7 @@ io::result<watch*> watched::settle() {
         {
             const std::lock_guard also(mine->lock);
             for (const watch::side& one : mine->sides)
-                WEFT_ASSERT(one.waiting == nullptr,
+                WEFT_ASSERT(one.waiting() == nullptr,
                             "descriptor: used on another executor while somebody waits on it");
         }
         forget();
@@ -175,46 +175,91 @@ io::result<watch*> watched::settle() {
     return &fresh;
 }
 
-io::result<wait_outcome> watched::wait_for_edge(io::direction which, time_point deadline,
-                                                const wait_reason& reason, at_end ended) {
-    if (!this_fiber::get_id()) return wait_in_thread(which, deadline);
-    io::result<watch*> found = nullptr;
+// Not inlined, as all that is over before the fiber leaves: what waits has few and small frames,
+// for a swapped fiber keeps them.
+[[gnu::noinline]] watched::place watched::settle_or_say() noexcept {
     try {
-        found = settle();
+        const io::result<watch*> found = settle();
+        if (found) return {*found, 0};
+        return {nullptr, -found.error().value()};
     } catch (const std::bad_alloc&) {
-        return std::unexpected(std::make_error_code(std::errc::not_enough_memory));
-    } catch (const std::system_error& refused) { return std::unexpected(refused.code()); }
-    if (!found) return std::unexpected(found.error());
-    watch* const mine = *found;
-    return weft::wait(
-        reason, deadline,
-        [this, mine, which, ended](waiter& me) noexcept {
-            const std::lock_guard guard(mine->lock);
-            if (is_closed()) return false;
-            watch::side& side = mine->of(which);
-            if (std::exchange(side.ready, false)) return false;
-            if (side.ended && ended == at_end::go_on) return false;
-            if (side.waiting != nullptr)
-                fail(which == io::direction::read
-                         ? "descriptor: a second fiber waits to read while one does already"
-                         : "descriptor: a second fiber waits to write while one does already");
-            side.waiting = &me;
-            mine->home->count(1);
-            return true;
-        },
-        [mine, which](waiter& me) noexcept {
-            const std::lock_guard guard(mine->lock);
-            watch::side& side = mine->of(which);
-            if (side.waiting != &me) return;
-            side.waiting = nullptr;
-            mine->home->count(-1);
-        });
+        return {nullptr, -ENOMEM};
+    } catch (const std::system_error& refused) { return {nullptr, -refused.code().value()}; }
+}
+
+// Puts the one who waits where the reactor finds him.
+class watched::listing {
+public:
+    listing(const watched& host, watch& where, io::direction which, at_end ended) noexcept
+        : host_(&host), where_(&where), which_(which), ended_(ended) {}
+    bool operator()(waiter& me) noexcept {
+        const std::lock_guard guard(where_->lock);
+        if (host_->is_closed()) return false;
+        watch::side& side = where_->of(which_);
+        if (std::exchange(side.ready, false)) return false;
+        if (side.ended && ended_ == at_end::go_on) return false;
+        if (side.waiting() != nullptr)
+            fail(which_ == io::direction::read
+                     ? "descriptor: a second fiber waits to read while one does already"
+                     : "descriptor: a second fiber waits to write while one does already");
+        side.set_waiting(&me);
+        where_->home->count(1);
+        return true;
+    }
+
+private:
+    const watched* host_;
+    watch* where_;
+    io::direction which_;
+    at_end ended_;
+};
+
+// Takes him out again.
+class watched::delisting {
+public:
+    delisting(watch& where, io::direction which) noexcept : where_(&where), which_(which) {}
+    void operator()(waiter& me) noexcept {
+        const std::lock_guard guard(where_->lock);
+        watch::side& side = where_->of(which_);
+        if (side.waiting() != &me) return;
+        side.set_waiting(nullptr);
+        where_->home->count(-1);
+    }
+
+private:
+    watch* where_;
+    io::direction which_;
+};
+
+[[gnu::noinline]] long watched::wait_in_list(watch& mine, io::direction which,
+                                             const wait_reason& reason, at_end ended) {
+    delisting withdraw(mine, which);
+    return std::to_underlying(
+        or_event(wait_endlessly(reason, listing(*this, mine, which, ended), withdraw)));
+}
+
+// With a deadline, or for a reason that is not cancellable.
+[[gnu::noinline]] long watched::wait_until(watch& mine, io::direction which, time_point deadline,
+                                           const wait_reason& reason, at_end ended) {
+    return std::to_underlying(
+        weft::wait(reason, deadline, listing(*this, mine, which, ended), delisting(mine, which)));
+}
+
+// What it calls last takes its frame.
+long watched::wait_for_edge(io::direction which, time_point deadline, const wait_reason& reason,
+                            at_end ended) {
+    if (!this_fiber::get_id()) return wait_in_thread(which, deadline);
+    const place found = settle_or_say();
+    if (found.where == nullptr) return found.error;
+    if (deadline != no_deadline || !reason.cancellable)
+        return wait_until(*found.where, which, deadline, reason, ended);
+    return wait_in_list(*found.where, which, reason, ended);
 }
 
 // A plain thread has no reactor: it sleeps in poll(2), and has a descriptor that close() writes to.
-io::result<wait_outcome> watched::wait_in_thread(io::direction which, time_point deadline) {
+[[gnu::noinline]] long watched::wait_in_thread(io::direction which, time_point deadline) {
     const int wakes = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (wakes < 0) return system_error_of(-errno);
+    if (wakes < 0) return -errno;
     int& place = thread_wakes_[std::to_underlying(which)];
     {
         const std::lock_guard guard(settling_);
@@ -236,23 +281,29 @@ io::result<wait_outcome> watched::wait_in_thread(io::direction which, time_point
         place = -1;
     }
     ::close(wakes);
-    if (count < 0) return system_error_of(count);
-    return count == 0 && !is_closed() ? wait_outcome::timed_out : wait_outcome::event;
+    if (count < 0) return count;
+    return std::to_underlying(count == 0 && !is_closed() ? wait_outcome::timed_out
+                                                         : wait_outcome::event);
 }
 
-io::result<bool> watched::is_ready(io::direction which) const noexcept {
+[[gnu::noinline]] long watched::is_ready(io::direction which) const noexcept {
     pollfd one{
         .fd = number_,
         .events = static_cast<short>(which == io::direction::read ? POLLIN | POLLRDHUP : POLLOUT),
         .revents = 0};
     const long count = system_call_again([&] { return ::poll(&one, 1, 0); });
-    if (count < 0) return system_error_of(count);
-    if ((one.revents & POLLNVAL) != 0)
-        return std::unexpected(std::make_error_code(std::errc::bad_file_descriptor));
-    return count != 0;
+    return (one.revents & POLLNVAL) != 0 ? -EBADF : count;
 }
 
 // --- calls
+
+// What a wait_for_edge() that came back means for the call around it; none: it goes on.
+[[gnu::noinline]] std::error_code watched::after_wait(long outcome) const noexcept {
+    if (outcome < 0) return {static_cast<int>(-outcome), std::system_category()};
+    if (is_closed()) return make_error_code(errc::closed);
+    if (outcome == std::to_underlying(wait_outcome::event)) return {};
+    return report_of(static_cast<wait_outcome>(outcome)).error();
+}
 
 io::result<std::size_t> watched::perform(io::direction which, attempt tried) {
     const visit inside(*this);
@@ -275,12 +326,11 @@ io::result<std::size_t> watched::perform(io::direction which, attempt tried) {
         if (result == -EINTR) continue;
         if (result != -EAGAIN && result != -EWOULDBLOCK) return system_error_of(result);
         WEFT_TEST_POINT("watched: not now");
-        const auto outcome = wait_for_edge(which, no_deadline, reasons[std::to_underlying(which)],
+        const long outcome = wait_for_edge(which, no_deadline, reasons[std::to_underlying(which)],
                                            empty ? at_end::go_on : at_end::wait);
         empty = false;
-        if (!outcome) return std::unexpected(outcome.error());
-        if (is_closed()) return closed_error();
-        if (*outcome != wait_outcome::event) return std::unexpected(report_of(*outcome).error());
+        if (const std::error_code otherwise = after_wait(outcome))
+            return std::unexpected(otherwise);
     }
 }
 
@@ -293,32 +343,44 @@ io::result<std::size_t> watched::call(attempt asked) {
     return static_cast<std::size_t>(result);
 }
 
-io::result<void> watched::wait(io::direction which, time_point deadline) {
-    const visit inside(*this);
+io::result<void> wait_until_ready(watched* waited, io::direction which, time_point deadline) {
+    if (waited == nullptr)
+        return std::unexpected(std::make_error_code(std::errc::bad_file_descriptor));
+    watched& host = *waited;
+    const watched::visit inside(host);
     if (!inside) return closed_error();
     if (const std::error_code stopped = before_call()) return std::unexpected(stopped);
-    // The edge is used up here: the read that follows has to try.
-    if (which == io::direction::read) emptied_.store(false, std::memory_order_relaxed);
+    bool empty = false;
+    if (which == io::direction::read) {
+        // One that has passed already is a question, and the edge may be on its way.
+        empty = deadline == no_deadline && host.emptied_.load(std::memory_order_relaxed) &&
+                bool(this_fiber::get_id());
+        // The edge is used up here: the read that follows has to try.
+        host.emptied_.store(false, std::memory_order_relaxed);
+    }
     for (;;) {
-        const io::result<bool> ready = is_ready(which);
-        if (!ready) return std::unexpected(ready.error());
-        if (*ready) return {};
-        const auto outcome = wait_for_edge(which, deadline, reasons[std::to_underlying(which)]);
-        if (!outcome) return std::unexpected(outcome.error());
-        if (is_closed()) return closed_error();
-        if (*outcome != wait_outcome::event) return std::unexpected(report_of(*outcome).error());
+        if (!empty) {
+            const long ready = host.is_ready(which);
+            if (ready > 0) return {};
+            if (ready < 0) return system_error_of(ready);
+        }
+        const long outcome =
+            host.wait_for_edge(which, deadline, reasons[std::to_underlying(which)],
+                               empty ? watched::at_end::go_on : watched::at_end::wait);
+        empty = false;
+        if (const std::error_code otherwise = host.after_wait(outcome))
+            return std::unexpected(otherwise);
     }
 }
 
 bool watched::wait_until_ready(io::direction which, time_point deadline,
                                const wait_reason& reason) {
     for (;;) {
-        const io::result<bool> ready = is_ready(which);
-        if (!ready) return false;
-        if (*ready) return true;
-        const auto outcome = wait_for_edge(which, deadline, reason);
-        if (!outcome) return false;
-        if (*outcome != wait_outcome::event) return true;
+        const long ready = is_ready(which);
+        if (ready != 0) return ready > 0;
+        const long outcome = wait_for_edge(which, deadline, reason);
+        if (outcome < 0) return false;
+        if (outcome != std::to_underlying(wait_outcome::event)) return true;
     }
 }
 

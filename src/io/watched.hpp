@@ -60,25 +60,39 @@ public:
     [[nodiscard]] io::result<std::size_t> perform(io::direction which, attempt tried);
     /// One that never has to wait, and is not cancelled.
     [[nodiscard]] io::result<std::size_t> call(attempt asked);
-    [[nodiscard]] io::result<void> wait(io::direction which, time_point deadline);
-    /// wait() without entering: for a private one. False: it cannot be waited for.
+    friend io::result<void> wait_until_ready(watched* waited, io::direction which,
+                                             time_point deadline);
+    /// The same without entering: for a private one. False: it cannot be waited for.
     [[nodiscard]] bool wait_until_ready(io::direction which, time_point deadline,
                                         const wait_reason& reason);
 
 private:
     class visit;
+    class listing;
+    class delisting;
 
     void leave() noexcept;
     void wake_all() noexcept;
     void forget() noexcept;
     [[nodiscard]] io::result<watch*> settle();
+    struct place {
+        watch* where;
+        long error;  // without: minus errno
+    };
+    [[nodiscard]] place settle_or_say() noexcept;
     /// What is done if the end was seen already: the call is worth a try, unless it was tried.
     enum class at_end : bool { wait, go_on };
-    [[nodiscard]] io::result<wait_outcome> wait_for_edge(io::direction which, time_point deadline,
-                                                         const wait_reason& reason,
-                                                         at_end ended = at_end::wait);
-    [[nodiscard]] io::result<wait_outcome> wait_in_thread(io::direction which, time_point deadline);
-    [[nodiscard]] io::result<bool> is_ready(io::direction which) const noexcept;
+    /// A wait_outcome, or minus errno.
+    [[nodiscard]] long wait_for_edge(io::direction which, time_point deadline,
+                                     const wait_reason& reason, at_end ended = at_end::wait);
+    [[nodiscard]] long wait_in_list(watch& mine, io::direction which, const wait_reason& reason,
+                                    at_end ended);
+    [[nodiscard]] long wait_until(watch& mine, io::direction which, time_point deadline,
+                                  const wait_reason& reason, at_end ended);
+    [[nodiscard]] long wait_in_thread(io::direction which, time_point deadline);
+    [[nodiscard]] std::error_code after_wait(long outcome) const noexcept;
+    /// 0, 1, or minus errno.
+    [[nodiscard]] long is_ready(io::direction which) const noexcept;
 
     enum : std::uint32_t { closed = 1, dropped = 2, finishing = 4, finished = 8, user = 16 };
     static constexpr std::uint32_t gone = closed | dropped | finishing | finished;

@@ -223,10 +223,11 @@ template <bool sends>
     const fiber_worker* const worker = fiber_worker::here();
     if (deadline != no_deadline || worker == nullptr || worker->has_shared_stack) [[unlikely]]
         return wait_otherwise(me, deadline);
-    return wait_called(
+    auto withdraws = [one = &me](waiter&) noexcept { one->where->withdraw(*one); };
+    return or_event(wait_endlessly<true>(
         sends ? sends_to_channel : receives_from_channel,
         [one = &me](waiter& who) noexcept { return one->where->publish_shortly<sends>(*one, who); },
-        [one = &me](waiter&) noexcept { one->where->withdraw(*one); });
+        withdraws));
 }
 
 // Comes back when something was missing.

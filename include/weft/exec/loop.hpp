@@ -107,6 +107,7 @@ private:
     void post_from_outside(runnable* r) noexcept;
     void collect() noexcept;
     void look_around() noexcept;
+    [[nodiscard]] bool reactor_is_due() noexcept;
     [[nodiscard]] driver* resting_driver() const noexcept;
     void run_ready() noexcept;
     [[nodiscard]] bool sleep() noexcept;
@@ -128,6 +129,7 @@ private:
     std::unique_ptr<driver> own_driver_;
     std::unique_ptr<descriptor_driver> watched_driver_;
     bool in_fiber_ = false;  // another executor's fiber runs it
+    std::size_t found_ = 0;  // by the reactor last, less the dispatches since
 
     // Any thread.
     detail::inbox inbox_;

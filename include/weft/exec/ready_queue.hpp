@@ -29,6 +29,13 @@ public:
         return static_cast<std::size_t>(beyond_ + static_cast<std::ptrdiff_t>(distance) + 1);
     }
 
+    /// From now on what runs here calls the kernel, which uses the cache for itself: so even a
+    /// short queue is fetched ahead, and more of what each touches.
+    void expect_kernel() noexcept {
+        fetch_from_ = fetch_from_with_kernel;
+        lines_ = lines_with_kernel;
+    }
+
     void push(runnable* r) noexcept {
         r->next_node = nullptr;
         if (head_ == nullptr)
@@ -75,6 +82,10 @@ public:
 private:
     static constexpr std::size_t distance = 8;
     static constexpr std::size_t fetch_from = 512;  // fewer are in the cache anyway
+    static constexpr std::size_t fetch_from_with_kernel = 16;
+    static constexpr unsigned lines = 2;
+    static constexpr unsigned lines_with_kernel = 8;
+    static constexpr std::size_t line = 64;
     static constexpr std::ptrdiff_t nothing = -static_cast<std::ptrdiff_t>(distance) - 1;
     // Of a runnable, beside its first line: what a fiber's switch touches (fiber_block.hpp).
     static constexpr std::size_t second_line = 128;
@@ -85,7 +96,7 @@ private:
         if (beyond_ == 0) behind_ = head_;
         behind_->ahead_node = r;
         behind_ = behind_->next_node;
-        if (size() >= fetch_from) [[unlikely]]
+        if (size() >= fetch_from_) [[unlikely]]
             is_long_ = is_special_ = true;
     }
 
@@ -98,7 +109,7 @@ private:
     // r was popped and at least `distance` others are behind it, so its link ahead is of this stay
     // in the queue.
     [[gnu::noinline]] void fetch_ahead(runnable& r) noexcept {
-        if (size() < fetch_from) return end_fetching();
+        if (size() < fetch_from_) return end_fetching();
         runnable* const ahead = r.ahead_node;
         __builtin_prefetch(ahead, 1);
         __builtin_prefetch(reinterpret_cast<std::byte*>(ahead) + second_line, 1);
@@ -107,8 +118,8 @@ private:
             void* touched;
             std::memcpy(&touched, reinterpret_cast<std::byte*>(half_way) + half_way->touches_offset,
                         sizeof touched);
-            __builtin_prefetch(touched, 1);
-            __builtin_prefetch(static_cast<std::byte*>(touched) + 64, 1);
+            for (unsigned i = 0; i < lines_; ++i)
+                __builtin_prefetch(static_cast<std::byte*>(touched) + i * line, 1);
         }
         half_way = ahead;
         ++fetched_;
@@ -119,10 +130,12 @@ private:
     // How many there are beyond `distance`, less one: a push asks for nothing but its sign.
     std::ptrdiff_t beyond_ = nothing;
     bool is_special_ = false;  // is_long_ or has_others_
-    bool is_long_ = false;     // fetch_from or more
+    bool is_long_ = false;     // fetch_from_ or more
     bool has_others_ = false;
     runnable* behind_ = nullptr;  // while more than `distance` are in the queue
     std::size_t fetched_ = 0;     // pops in a row that fetched ahead
+    std::size_t fetch_from_ = fetch_from;
+    unsigned lines_ = lines;  // of what each touches
     std::array<runnable*, distance / 2> coming_{};
 };
 

@@ -218,17 +218,20 @@ template <class Publish>
     return request.outcome;
 }
 
-/// Without a deadline, and by a mere call: for a function that was called by call_waiting().
-template <class Publish, class Withdraw>
-    requires std::is_nothrow_invocable_r_v<bool, Publish&, waiter&> &&
-        std::is_nothrow_invocable_v<Withdraw&, waiter&> && plain_callable<Publish>
-[[gnu::always_inline]] inline wait_outcome wait_called(const wait_reason& reason, Publish publish,
-                                                       Withdraw withdraw) {
+/// The same without a deadline, for a reason that is cancellable: one who is woken, or cancelled.
+/// By a mere call if the function that waits was itself called by call_waiting().
+template <bool called = false, class Publish, class Withdraw>
+[[gnu::always_inline]] inline wait_outcome wait_endlessly(const wait_reason& reason,
+                                                          Publish publish, Withdraw& withdraw) {
     static constexpr endless_operations operations{
         {&call_listing<Publish>, &relocate_callable<Publish>}, &call_withdraw<Withdraw>};
     endless_wait_for<Publish> request(reason, std::move(publish), &withdraw);
-    wait_endlessly_function(&request, const_cast<endless_operations*>(&operations));
-    return or_event(request.outcome);
+    void* const known = const_cast<endless_operations*>(&operations);
+    if constexpr (called)
+        wait_endlessly_function(&request, known);
+    else
+        call_switching(&wait_endlessly_function, &request, known);
+    return request.outcome;
 }
 
 template <class Publish, class Withdraw>
@@ -242,14 +245,7 @@ template <class Publish, class Withdraw>
         "wait: publish must be nothrow-movable, trivially destructible, at most 64 bytes");
     if (!reason.cancellable && deadline == no_deadline)
         return wait_or_ready(reason, deadline, publish);
-    if (deadline == no_deadline) {
-        static constexpr endless_operations operations{
-            {&call_listing<Publish>, &relocate_callable<Publish>}, &call_withdraw<Withdraw>};
-        endless_wait_for<Publish> request(reason, std::move(publish), &withdraw);
-        call_switching(&wait_endlessly_function, &request,
-                       const_cast<endless_operations*>(&operations));
-        return request.outcome;
-    }
+    if (deadline == no_deadline) return wait_endlessly(reason, std::move(publish), withdraw);
     withdrawing_request request{{{&publish, &relocate_callable<Publish>},
                                  &call_listing<Publish>,
                                  &reason,

@@ -44,6 +44,13 @@ struct attempt {
 };
 }  // namespace detail
 
+namespace detail {
+/// descriptor::wait(); nullptr: of none. Its caller may be a swapped fiber that waits, which keeps
+/// every frame: so there is none between the two.
+[[nodiscard]] io::result<void> wait_until_ready(watched* waited, io::direction which,
+                                                time_point deadline);
+}  // namespace detail
+
 namespace io {
 
 /// Thread-safe: a reader, a writer and close(), at once. All else is for one at a time, with nobody
@@ -85,7 +92,9 @@ public:
     /// Until a call in that direction would not block, or has failed.
     /// Suspends: maybe. Cancel: reported. From: any fiber or thread. Fails: std::errc::timed_out;
     /// errc::closed. Files are always ready.
-    [[nodiscard]] result<void> wait(direction which, time_point deadline = no_deadline);
+    [[nodiscard]] result<void> wait(direction which, time_point deadline = no_deadline) {
+        return detail::wait_until_ready(state_, which, deadline);
+    }
     /// As wait() in that direction.
     [[nodiscard]] result<void> wait_readable(time_point deadline = no_deadline) {
         return wait(direction::read, deadline);

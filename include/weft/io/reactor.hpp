@@ -2,10 +2,10 @@
 //
 // A reactor is attached to a worker or loop when something there first waits for a descriptor: a
 // program without I/O has no descriptors of ours. An idle worker sleeps in it, a busy one looks
-// there every 61 dispatches and every 100 us. Which one is asked for by choose_reactor(), else by
-// the environment variable WEFT_REACTOR (epoll or io_uring); else it is epoll. Where io_uring is
-// refused, as containers often do, or is missing in this build, epoll serves. Another value of the
-// variable aborts.
+// there every 61 dispatches and every 100 us (a loop not before as many have run as it found last).
+// Which one is asked for by choose_reactor(), else by the environment variable WEFT_REACTOR (epoll
+// or io_uring); else it is epoll. Where io_uring is refused, as containers often do, or is missing
+// in this build, epoll serves. Another value of the variable aborts.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
