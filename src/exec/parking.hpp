@@ -56,6 +56,13 @@ public:
         return woken;
     }
 
+    /// Whether it would be one. For whoever has a light barrier before this: a worker that parks,
+    /// or is the last to search, has the heavy one before it looks.
+    [[nodiscard]] bool would_wake() const noexcept {
+        const std::uint64_t seen = word_.load(std::memory_order_relaxed);
+        return searching(seen) == 0 && parked(seen) != 0;
+    }
+
     /// One that has nothing to do wants to look around. False: enough others do.
     [[nodiscard]] bool start_searching() noexcept {
         std::uint64_t seen = word_.load(std::memory_order_relaxed);

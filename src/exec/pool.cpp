@@ -53,6 +53,7 @@ pool_core::pool_core(executor& o, pool_options wanted)
       options(checked(std::move(wanted))),
       clock(options.clock != nullptr ? *options.clock : steady_clock_source()),
       one_cpu(usable_cpus() == 1),
+      may_keep_back(process_barrier::available() && !options.force_migrate),
       parked(options.workers),
       outside_random(options.seed ? *options.seed : owner.executor::random().next()) {
     const std::uint64_t seed = outside_random.next();

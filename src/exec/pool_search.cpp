@@ -37,6 +37,8 @@ time_point now() noexcept { return steady_clock_source().now(); }
 // nullptr: the pool is at its end.
 runnable* pool_worker::find() noexcept {
     bool searching = false;
+    if (keeps_back.load(std::memory_order_relaxed))
+        keeps_back.store(false, std::memory_order_relaxed);
     for (;;) {
         at.store(activity_of_worker::searching, std::memory_order_relaxed);
         runnable* r = look_around();
@@ -138,7 +140,33 @@ bool pool_worker::is_work_visible() const noexcept {
     if (!core.overflow.empty()) return true;
     for (const auto& one : core.workers)
         if (!one->ring.empty() || one->slot.load(std::memory_order_seq_cst) != nullptr) return true;
+    return has_others_reserve();
+}
+
+bool pool_worker::has_others_reserve() const noexcept {
+    bool kept = false;
+    for (const auto& one : core.workers)
+        kept |= one.get() != this && one->keeps_back.load(std::memory_order_seq_cst);
+    if (!kept) return false;
+    process_barrier::heavy();
+    for (const auto& one : core.workers)
+        if (one.get() != this && !one->kept_back.empty()) return true;
     return false;
+}
+
+// From one whose worker does not get to it.
+bool pool_worker::take_others_reserve() noexcept {
+    if (!has_others_reserve()) return false;
+    for (const auto& one : core.workers) {
+        if (one.get() == this || one->kept_back.empty()) continue;
+        const std::uint32_t count = one->kept_back.claim(loot_);
+        if (count == 0) continue;
+        for (std::uint32_t i = 0; i < count; ++i) put_in_ring(loot_[i], std::memory_order_release);
+        steals.add(1);
+        stolen.add(count);
+        break;
+    }
+    return true;
 }
 
 // The same for one that is about to sleep. A slot whose worker goes on dispatching needs nobody:
@@ -149,7 +177,7 @@ bool pool_worker::is_help_needed() noexcept {
         if (!one->ring.empty()) return true;
     for (const auto& one : core.workers)
         if (one.get() != this && slot_is_stuck(*one)) return true;
-    return false;
+    return take_others_reserve();
 }
 
 // --- sleeping

@@ -24,6 +24,8 @@ constexpr std::uint32_t fetched_ahead = 4;
 constexpr std::size_t most_at_once = 128;
 constexpr std::size_t enough = 256;
 constexpr std::size_t some = 4;
+// With that many in the ring, which is what a searcher finds worthwhile, children are kept back.
+constexpr std::uint32_t well_filled = 8;
 
 }  // namespace
 
@@ -80,6 +82,7 @@ bool worker::look_without_leaving() noexcept {
 // Due between two runnables, every 61 dispatches.
 runnable* pool_worker::look_around() noexcept {
     begin_ticks();
+    if (!kept_back.empty()) show_reserve();
     if (reactor != nullptr) reactor->poll();
     collect();
     runnable* r = take_overflow();
@@ -150,6 +153,8 @@ void pool_worker::receive(runnable* r, std::memory_order order) noexcept {
 
 runnable* pool_worker::take_from_queues() noexcept {
     took_hidden = false;
+    if (!kept_back.empty()) [[unlikely]]
+        show_reserve();
     if (slot.load(std::memory_order_relaxed) != nullptr)
         if (runnable* const r = slot.exchange(nullptr, std::memory_order_acquire)) {
             slot_changes.add(1);
@@ -222,7 +227,47 @@ void worker::start(runnable* r) noexcept {
     ready.set_others(true);
 }
 
-void worker::start_child_shared(runnable* r) noexcept { shared->start_shared(r); }
+void worker::start_child_shared(runnable* r) noexcept { shared->start_child_of_group(r); }
+
+// What is kept back is younger than what is in the ring.
+void pool_worker::start_child_of_group(runnable* r) noexcept {
+    if (ring.size() < well_filled) {
+        if (!kept_back.empty()) refill_ring();
+        if (kept_back.empty()) return start_shared(r);
+    }
+    if (r->bound_to != 0 || !core.may_keep_back) [[unlikely]]
+        return start_shared(r);
+    if (!keeps_back.load(std::memory_order_relaxed)) [[unlikely]]
+        keeps_back.store(true, std::memory_order_seq_cst);
+    while (!kept_back.push(r)) [[unlikely]] show_reserve();
+    process_barrier::light();
+    if (core.parked.would_wake()) [[unlikely]]
+        show_reserve();
+}
+
+// Thieves were here, or the owner has come back to what others may take.
+void pool_worker::refill_ring() noexcept {
+    const std::uint32_t there = ring.size();
+    if (there >= well_filled) return;
+    const std::uint32_t count = kept_back.take_eldest(loot_, well_filled - there);
+    for (std::uint32_t i = 0; i < count; ++i)
+        put_in_ring(loot_[i],
+                    i + 1 == count ? std::memory_order_seq_cst : std::memory_order_release);
+    core.notify();
+}
+
+void pool_worker::show_reserve() noexcept {
+    const std::uint32_t count = kept_back.take_eldest(loot_, kept_back.capacity);
+    if (ring.size() + count > ring.capacity) {
+        core.overflow.push(std::span(loot_).first(count));
+        overflowed.add(count);
+    } else {
+        for (std::uint32_t i = 0; i < count; ++i)
+            put_in_ring(loot_[i],
+                        i + 1 == count ? std::memory_order_seq_cst : std::memory_order_release);
+    }
+    core.notify();
+}
 
 runnable* worker::take_back_shared(wanted_function wanted, const void* by) noexcept {
     return shared->take_back_from_queues(wanted, by);
@@ -231,6 +276,13 @@ runnable* worker::take_back_shared(wanted_function wanted, const void* by) noexc
 // It must be taken out before it can be looked at: whoever takes it may end it. One that is not
 // wanted goes back, and others are told, for while it was out nobody saw it.
 runnable* pool_worker::take_back_from_queues(wanted_function wanted, const void* by) noexcept {
+    if (!kept_back.empty()) {
+        if (ring.size() < well_filled) [[unlikely]]
+            refill_ring();
+        if (runnable* const r = kept_back.take_back(
+                [wanted, by](const runnable& youngest) { return wanted(youngest, by); }))
+            return r;
+    }
     if (slot.load(std::memory_order_relaxed) != nullptr)
         if (runnable* const r = slot.exchange(nullptr, std::memory_order_acquire)) {
             slot_changes.add(1);

@@ -17,6 +17,19 @@
 //
 // With one worker there is nobody to take anything: it is a loop then, and runs from `ready` alone.
 //
+// Children of task groups that are started while the ring is well filled are kept back, in a
+// reserve, from which their parent takes them (reserve.hpp). It is empty when the worker takes from
+// any of its queues. No other is told of what is kept back; but none sleeps over it:
+//
+//   keeps one back                                parks, or was the last that searched
+//   keeps_back = true, once   (seq_cst)           says so in parking's word     (RMW, seq_cst)
+//   pushes it to the reserve                      keeps_back of somebody?       (seq_cst)
+//   light barrier                                 heavy barrier
+//   parking's word: one sleeps and none           looks at the reserve: takes half of it, or wakes
+//   searches? all of it goes to the ring          another
+//
+// As in parking.hpp: both write, then read what the other writes, so one sees the other.
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -35,6 +48,7 @@
 
 #include "exec/overflow_list.hpp"
 #include "exec/parking.hpp"
+#include "exec/reserve.hpp"
 #include "exec/steal_queue.hpp"
 
 namespace weft::inline v0::detail {
@@ -100,6 +114,9 @@ struct alignas(64) pool_worker final : worker {
     alignas(64) std::atomic<runnable*> slot = nullptr;
     alignas(64) inbox mail;  // for those that may run nowhere else
     steal_queue<runnable, 1024> ring;
+    // Others look at the reserve only if keeps_back says so.
+    std::atomic<bool> keeps_back = false;
+    reserve<runnable, 256> kept_back;
 
     // What was taken last may run nowhere else, or was taken while somebody watched the slot for it
     // and may have looked at the ring before.
@@ -108,6 +125,7 @@ struct alignas(64) pool_worker final : worker {
     // worker's own
     [[nodiscard]] runnable* take_from_queues() noexcept;
     void start_shared(runnable* r) noexcept;
+    void start_child_of_group(runnable* r) noexcept;
     [[nodiscard]] runnable* take_back_from_queues(wanted_function wanted, const void* by) noexcept;
     void put_in_slot(runnable* r) noexcept;
     [[gnu::always_inline]] void put_in_ring(runnable* r, std::memory_order order) noexcept {
@@ -121,6 +139,10 @@ struct alignas(64) pool_worker final : worker {
 private:
     void run_chain(runnable* r) noexcept;
     void mix() noexcept;
+    void refill_ring() noexcept;
+    void show_reserve() noexcept;
+    [[nodiscard]] bool has_others_reserve() const noexcept;
+    [[nodiscard]] bool take_others_reserve() noexcept;
     [[nodiscard]] runnable* take_overflow() noexcept;
     [[nodiscard]] runnable* find() noexcept;
     [[nodiscard]] runnable* await_mail() noexcept;
@@ -183,6 +205,7 @@ public:
     pool_options options;
     clock_source& clock;
     const bool one_cpu;
+    const bool may_keep_back;  // workers may have a reserve
     std::vector<std::unique_ptr<pool_worker>> workers;
     parking parked;
     overflow_list overflow;
