@@ -66,6 +66,11 @@ void act_on_reason(fiber_block& block, const sources_to_tell& told) noexcept {
     }
 }
 
+void enlist(fiber_block& me) noexcept {
+    me.operate(me.callable(), birth_operation::enlist);
+    me.attention.fetch_and(static_cast<std::uint8_t>(~unenlisted_bit), std::memory_order_release);
+}
+
 void request_stop(fiber_block& block, cancel_reason reason) noexcept {
     cancel_round round;
     round.stop(block, reason);
@@ -86,7 +91,8 @@ cancel_scope::cancel_scope(shield shielded)
       parent_(scope_chain::innermost(owner_.extras != nullptr ? *owner_.extras
                                                               : detail::extras_of(owner_))),
       shielded_(shielded == shield::yes) {
-    detail::refuse_on_shared_stack(this, "cancel_scope: lies in the stack of a swapped fiber");
+    if (detail::fiber_worker::here()->has_shared_stack) [[unlikely]]
+        detail::refuse_on_shared_stack(this, "cancel_scope: lies in the stack of a swapped fiber");
     if (!shielded_) {
         owner_.extras->scope.store(this, std::memory_order_release);
     } else {
@@ -128,20 +134,10 @@ bool cancel_scope::is_cancelled() const noexcept {
 
 namespace this_fiber {
 
-namespace {
-
-// What looks at the clock only when it waits, looks now.
-void arm_if_unarmed(fiber_block& me) noexcept {
-    if ((me.attention.load(std::memory_order_relaxed) & detail::unarmed_bit) != 0)
-        detail::arm_deadlines(me);
-}
-
-}  // namespace
-
 std::stop_token get_stop_token() {
     fiber_block& me = detail::running_fiber("get_stop_token");
     fiber_extras& extras = detail::extras_of(me);
-    arm_if_unarmed(me);
+    detail::catch_up(me);
     // So that a shutdown finds one that never waits, but looks at its token.
     if (!me.is_listed) detail::fiber_list::of(*me.home).add(me);
     std::stop_source made;
@@ -162,7 +158,7 @@ bool stop_requested() noexcept {
     const detail::fiber_worker* const worker = detail::fiber_worker::here();
     if (worker == nullptr || worker->current == nullptr) return false;
     fiber_block& me = *worker->current;
-    arm_if_unarmed(me);
+    detail::catch_up(me);
     // One that has never waited was not asked.
     if (!me.is_cancelled() && me.home->stopping_.load(std::memory_order_acquire))
         detail::request_stop(me, cancel_reason::shutdown);

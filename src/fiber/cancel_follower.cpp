@@ -19,13 +19,18 @@ constexpr wait_reason leaves{"leaves what is being cancelled at this moment", fa
 void cancel_follower::attach() {
     fiber_block& me = running_fiber("cancel_follower::attach");
     fiber_extras& extras = extras_of(me);
-    if ((me.attention.load(std::memory_order_relaxed) & unarmed_bit) != 0) arm_deadlines(me);
+    catch_up(me);
     cancel_round round;
     const block_lock lock(me);
     owner_ = &me;
     scope_ = scope_chain::innermost(extras);
     next_ = std::exchange(extras.followers, this);
     round.collect(me);
+}
+
+bool cancel_follower::is_attached_here() const noexcept {
+    const fiber_worker* const worker = fiber_worker::here();
+    return worker != nullptr && worker->current == owner_;
 }
 
 void cancel_follower::detach() noexcept {

@@ -49,7 +49,11 @@ deadline_scope::~deadline_scope() {
 
 // It is the innermost scope: the bit speaks of it.
 bool deadline_scope::has_fired() const noexcept {
-    if (!scope_.owner_.is_cancelled()) return false;
+    enlist_if_cancelled(scope_.owner_);
+    return scope_.owner_.is_cancelled() && is_late();
+}
+
+bool deadline_scope::is_late() const noexcept {
     const block_lock lock(scope_.owner_);
     return scope_chain::effective(scope_) == cancel_reason::timed_out;
 }

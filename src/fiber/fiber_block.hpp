@@ -46,8 +46,9 @@ enum attention : std::uint8_t {
     cancelled_bit = 1,
     hook_bit = 2,
     no_suspend_bit = 4,
-    apart_bit = 8,     // not listed yet, or not of kind own, or not on a loop
-    unarmed_bit = 16,  // a deadline scope whose timer is armed when it first waits
+    apart_bit = 8,        // not listed yet, or not of kind own, or not on a loop
+    unarmed_bit = 16,     // a deadline scope whose timer is armed when it first waits
+    unenlisted_bit = 32,  // a child that its group is told of when it first waits
 };
 
 /// In runnable::kind, beside the stack_kind: two fibers with equal bytes can switch directly.
@@ -93,6 +94,8 @@ struct fiber_block : runnable, fiber_marks, waiter, fiber_home, activity {
           operate(how.operate),
           site(how.site),
           running(this),
+          attention(
+              static_cast<std::uint8_t>(apart_bit | (marked.is_child() ? unenlisted_bit : 0))),
           has_handle(how.has_handle) {}
 
     runnable* run() noexcept override;
@@ -104,6 +107,10 @@ struct fiber_block : runnable, fiber_marks, waiter, fiber_home, activity {
         return static_cast<stack_kind>(runnable::kind & ~(started_bit | guest_bit));
     }
     [[nodiscard]] bool started() const noexcept { return (runnable::kind & started_bit) != 0; }
+    /// Of a child.
+    [[nodiscard]] group_state& group() noexcept {
+        return *static_cast<group_member*>(callable())->group;
+    }
     [[nodiscard]] bool is_cancelled() const noexcept {
         return (attention.load(std::memory_order_seq_cst) & cancelled_bit) != 0;
     }
@@ -125,7 +132,7 @@ struct fiber_block : runnable, fiber_marks, waiter, fiber_home, activity {
     activity* running;  // what the thread says runs, while this fiber does: a coroutine inside it
     // For dumps: nullptr while it is ready or runs; &no_fiber before its start and after its end.
     std::atomic<const wait_reason*> reason = &no_fiber;
-    std::atomic<std::uint8_t> attention = apart_bit;
+    std::atomic<std::uint8_t> attention;
     bool is_wrapped = false;               // extras say what is resumed in its stead
     bool is_listed = false;                // in the list of its executor
     std::atomic<std::uint8_t> permit = 0;  // park and unpark

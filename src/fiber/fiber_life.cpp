@@ -262,12 +262,15 @@ void finish(fiber_block& me) noexcept {
 void live_on(fiber_block& me) {
     if (me.home->stopping_.load(std::memory_order_acquire)) [[unlikely]]
         request_stop(me, cancel_reason::shutdown);
-    if (me.is_child())
+    if (me.is_child()) {
+        if (me.group().reason.load(std::memory_order_acquire) != cancel_reason::none) [[unlikely]]
+            enlist(me);
         me.operate(me.callable(), birth_operation::run);
-    else if (me.has_handle || me.home->takes_exceptions())
+    } else if (me.has_handle || me.home->takes_exceptions()) {
         run_catching(me);
-    else
+    } else {
         run_bare(me);
+    }
     finish(me);
 }
 
@@ -287,6 +290,21 @@ void bury(fiber_block& ended) noexcept {
         --here->work;
     else
         home.add_work(-1);
+}
+
+// Most have nothing but their block.
+void bury_inside(fiber_worker& worker, fiber_block& ended) noexcept {
+    const auto& member = *static_cast<const group_member*>(ended.callable());
+    const bool is_unknown =
+        (ended.attention.load(std::memory_order_relaxed) & unenlisted_bit) != 0 &&
+        ended.references.load(std::memory_order_acquire) == 1 && ended.extras == nullptr;
+    if (!member.ends_plainly || !is_unknown || worker.exec.number == 0 ||
+        &worker.exec.home != ended.home || !std::is_trivially_destructible_v<own_fiber>)
+        [[unlikely]]
+        return bury(ended);
+    member.group->count_apart(~std::uint64_t{0});
+    worker.attachment->blocks.give_back(&ended, ended.allocated);
+    worker.exec.count_work(-1);
 }
 
 namespace {

@@ -42,6 +42,8 @@ void live_on(fiber_block& me);
 void feed_hungry(fiber_worker& worker, executor& home) noexcept;
 /// Nothing of it is left but the block: from now on it has ended, for all.
 void bury(fiber_block& ended) noexcept;
+/// The same, of a child, by the fiber that opened its group and in whose stack it ran.
+void bury_inside(fiber_worker& worker, fiber_block& ended) noexcept;
 /// Off its stack: gives everything back.
 runnable* after_end(fiber_worker& worker, fiber_block& ended) noexcept;
 
@@ -98,6 +100,19 @@ void wait_without(fiber_block& me, isolation::wait_call wait, void* request);
 /// Takes the waiter out of its list if its wait ended otherwise than by its event. Once.
 void conclude(withdrawing_request& request, waiter& me) noexcept;
 
+// cancel.cpp
+/// A child that never waited is not in the list of its group, which asks it to stop by that. From
+/// now on it is; if the group is cancelled it has been asked when this returns. From: the child.
+void enlist(fiber_block& me) noexcept;
+/// The same, if the group is cancelled.
+[[gnu::always_inline]] inline void enlist_if_cancelled(fiber_block& me) noexcept {
+    if ((me.attention.load(std::memory_order_relaxed) & unenlisted_bit) != 0 &&
+        me.group().reason.load(std::memory_order_acquire) != cancel_reason::none) [[unlikely]]
+        enlist(me);
+}
+/// What is put off until a fiber waits, follows its cancellation, or asks for it.
+[[gnu::always_inline]] inline void catch_up(fiber_block& me) noexcept;
+
 // deadline_scope.cpp
 /// Arms the timers of deadline scopes that have none yet; those that are late already are
 /// cancelled.
@@ -106,6 +121,12 @@ void arm_deadlines(fiber_block& me) noexcept;
 void disarm_deadlines(fiber_block& me) noexcept;
 /// For one that asks and does not wait: its worker, which it holds, would never look at the timer.
 void cancel_late_deadlines(fiber_block& me) noexcept;
+
+void catch_up(fiber_block& me) noexcept {
+    const std::uint8_t attention = me.attention.load(std::memory_order_relaxed);
+    if ((attention & unenlisted_bit) != 0) enlist(me);
+    if ((attention & unarmed_bit) != 0) arm_deadlines(me);
+}
 
 // hooks.cpp
 void leave_through_hooks(fiber_block& me, departure& what, bool waits);

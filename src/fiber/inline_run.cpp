@@ -84,7 +84,7 @@ void run_as_call(fiber_block& me, fiber_block& child) noexcept {
     fiber_worker& worker = *fiber_worker::here();
     worker.current = &me;
     this_thread_block().running = &me;
-    bury(child);
+    bury_inside(worker, child);
     if (&worker.exec.home != me.home) go_home(me);
 }
 
@@ -101,7 +101,7 @@ bool may_go_on(fiber_worker& worker) noexcept {
 }
 
 struct call_without {
-    const void* group;
+    const group_state& group;
     const cancel_scope& body;
     const wait_reason& reason;
     static void run(void* self, void*) {
@@ -112,7 +112,7 @@ struct call_without {
 
 }  // namespace
 
-void run_unstarted_children(const void* group, const cancel_scope& body,
+void run_unstarted_children(const group_state& group, const cancel_scope& body,
                             const wait_reason& reason) noexcept {
     fiber_worker* worker = fiber_worker::here();
     if (worker == nullptr || worker->current == nullptr) return;
@@ -130,7 +130,7 @@ void run_unstarted_children(const void* group, const cancel_scope& body,
     }
     me.reason.store(&reason, std::memory_order_relaxed);
     while (may_go_on(*worker)) {
-        runnable* const child = worker->exec.take_back(&is_child_of, group);
+        runnable* const child = worker->exec.take_back(&is_child_of, &group);
         if (child == nullptr) {
             worker->exec.count_missed();
             break;

@@ -40,7 +40,16 @@ public:
             if (scope->reason_ != cancel_reason::none) return scope->reason_;
             if (scope->shielded_) return cancel_reason::none;
         }
-        return block.stop_reason;
+        return reason_of(block);
+    }
+    /// The fiber's own; that of its group, if it has never waited and so was not asked to stop.
+    /// acquire: pairs with the group's release.
+    static cancel_reason reason_of(const detail::fiber_block& block) noexcept {
+        const bool asked =
+            (block.attention.load(std::memory_order_acquire) & detail::unenlisted_bit) == 0;
+        if (asked || block.stop_reason != cancel_reason::none) return block.stop_reason;
+        return const_cast<detail::fiber_block&>(block).group().reason.load(
+            std::memory_order_acquire);
     }
     static cancel_reason effective(const cancel_scope& scope) noexcept {
         return effective(scope.owner_, &scope);

@@ -51,6 +51,11 @@ time_point now_for_sleep() noexcept {
     return (block != nullptr ? block->home->clock() : steady_clock_source()).now();
 }
 
+time_point now_of_running_fiber(const char* call) noexcept {
+    fiber_block* const block = running();
+    return (block != nullptr ? *block : running_fiber(call)).home->clock().now();
+}
+
 std::expected<void, std::error_code> sleep(time_point deadline) {
     static constexpr wait_reason reason{"sleeps"};
     fiber_block* const me = running();

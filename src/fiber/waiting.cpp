@@ -57,7 +57,7 @@ void refuse_in_no_suspend(const fiber_block& me) noexcept {
 
 bool may_wait(fiber_block& me, wait_request& request) noexcept {
     refuse_in_no_suspend(me);
-    if ((me.attention.load(std::memory_order_relaxed) & unarmed_bit) != 0) arm_deadlines(me);
+    catch_up(me);
     if (!request.reason->cancellable) return true;
     if (!me.is_cancelled()) return true;
     request.outcome = wait_outcome::cancelled;

@@ -26,7 +26,8 @@ constexpr const char* in_swapped =
 
 family::family(const task_group_options& options)
     : options_(options),
-      home_(options.home != nullptr ? options.home : &current_executor("with_task_group")) {
+      home_(options.home != nullptr ? options.home : &current_executor("with_task_group")),
+      counts_apart_(options.discard && options.limit == 0 && this_fiber::get_id()) {
     WEFT_ASSERT(!options.shares_locals || !running_is_swapped(), in_swapped);
     if (options.limit != 0) places_.emplace(static_cast<std::ptrdiff_t>(options.limit));
     if (!this_fiber::get_id()) return;
@@ -55,25 +56,24 @@ void family::wait_for_place() {
 
 void family::start(child_node& node, fiber_block& block) noexcept {
     node.fiber = &block;
-    const std::uint64_t number = word_.enter();
-    node.index = added_++;
-    if (reason_ != cancel_reason::none) [[unlikely]] {
-        start_cancelled(node, number);
+    if (counts_apart_ && is_attached_here()) {
+        count_apart(1);
     } else {
-        node.link_before(fresh_);
+        const std::uint64_t number = word_.enter();
+        node.index = added_++;
         word_.leave(number + 1);
-        WEFT_TEST_POINT("task_group: a child is listed");
     }
     start_fiber(block);
 }
 
-// With the lock, which it gives up.
-void family::start_cancelled(child_node& node, std::uint64_t number) noexcept {
-    const cancel_reason reason = reason_;
-    node.link_before(asked_);
-    word_.leave(number + 1);
+void family::enlist(child_node& node) noexcept {
+    const std::uint64_t number = word_.enter();
+    const cancel_reason why = reason.load(std::memory_order_relaxed);
+    const bool first = !std::exchange(node.listed, true);
+    if (first) node.link_before(why == cancel_reason::none ? fresh_ : asked_);
+    word_.leave(number);
     WEFT_TEST_POINT("task_group: a child is listed");
-    cancel_round().stop(*node.fiber, reason);
+    if (first && why != cancel_reason::none) cancel_round().stop(*node.fiber, why);
 }
 
 // With the lock.
@@ -84,11 +84,10 @@ void family::keep(child_node& node) noexcept {
 }
 
 // As far as its parent can see the child has not ended, so everything is still there.
-bool family::announce_failure(child_node& node) noexcept {
-    if (options_.collect) return false;
+void family::announce_failure(child_node& node) noexcept {
     woken_list woken;
     const std::uint64_t number = word_.enter();
-    node.unlink();
+    if (node.listed) node.unlink();
     ++failures_;
     ++announced_;
     keep(node);
@@ -98,7 +97,6 @@ bool family::announce_failure(child_node& node) noexcept {
     WEFT_TEST_POINT("task_group: a failure is listed, and nobody cancelled");
     cancel(cancel_reason::failed);
     if (body_) body_->cancel(cancel_reason::failed);
-    return true;
 }
 
 // Most are not kept, and are not the last for whom somebody waits.
@@ -106,11 +104,11 @@ void family::child_ended(child_node& node) noexcept {
     if (places_ || keeps(node)) [[unlikely]]
         return end_of_one(&node);
     const std::uint64_t number = word_.enter();
-    if (number == 1 && !(word_.queue().empty() && takers_.empty())) [[unlikely]] {
+    if (!(word_.queue().empty() && takers_.empty()) && sum(number) == 1) [[unlikely]] {
         word_.leave(number);
         return end_of_one(&node);
     }
-    node.unlink();
+    if (node.listed) node.unlink();
     word_.leave(number - 1);
     if (node.error != nullptr) [[unlikely]]
         forget_error(node);  // there is nothing else to destroy
@@ -126,14 +124,14 @@ void family::end_of_one(child_node* node) noexcept {
     if (node == nullptr) {
         --announced_;
     } else {
-        node->unlink();
+        if (node->listed) node->unlink();
         if (node->how == child_node::end::failed) ++failures_;
         if (kept) {
             keep(*node);
             if (waiter* const taker = takers_.claim_one()) woken.add(*taker);
         }
     }
-    if (number == 1) {
+    if (sum(number) == 1) {
         word_.queue().claim_all(woken);
         takers_.claim_all(woken);
     }
@@ -144,20 +142,22 @@ void family::end_of_one(child_node* node) noexcept {
 
 // --- cancelling
 
-void family::cancel(cancel_reason reason) noexcept {
+void family::cancel(cancel_reason why) noexcept {
     cancel_round round;
-    cancel_children(reason, round);
+    cancel_children(why, round);
 }
 
-void family::follow(cancel_reason reason, cancel_round& round) noexcept {
-    cancel_children(reason, round);
+void family::follow(cancel_reason why, cancel_round& round) noexcept {
+    cancel_children(why, round);
 }
 
-void family::cancel_children(cancel_reason reason, cancel_round& round) noexcept {
+void family::cancel_children(cancel_reason why, cancel_round& round) noexcept {
     for (;;) {
         fiber_handle child;
         const std::uint64_t number = word_.enter();
-        if (reason_ == cancel_reason::none) reason_ = reason;
+        // release: for a child that starts, or asks, without the lock
+        if (reason.load(std::memory_order_relaxed) == cancel_reason::none)
+            reason.store(why, std::memory_order_release);
         if (child_node* const node = fresh_.first()) {
             node->unlink();
             node->link_before(asked_);
@@ -166,7 +166,7 @@ void family::cancel_children(cancel_reason reason, cancel_round& round) noexcept
         word_.leave(number);
         if (!child) return;
         WEFT_TEST_POINT("task_group: about to stop a child");
-        round.stop(child, reason);
+        round.stop(child, why);
     }
 }
 
@@ -193,7 +193,7 @@ child_node* family::take_ended() {
             waits_for_next, no_deadline,
             [this](waiter& me) noexcept {
                 const std::uint64_t number = word_.enter();
-                const bool waits = untaken_ == 0 && number != announced_;
+                const bool waits = untaken_ == 0 && sum(number) != announced_;
                 if (waits) takers_.push_back(me);
                 word_.leave(number);
                 return waits;
@@ -210,15 +210,17 @@ child_node* family::take_ended() {
 }
 
 void family::wait_for_all() {
-    if (!places_ && !options_.collect && body_) run_unstarted_children(this, *body_, waits_for_all);
+    if (!places_ && !options_.collect && body_)
+        run_unstarted_children(*this, *body_, waits_for_all);
     if (all_ended() && failures_ == 0) return;
     const wait_outcome outcome = wait(
         waits_for_all, no_deadline,
         [this](waiter& me) noexcept {
             const std::uint64_t number = word_.enter();
-            if (number != 0) word_.queue().push_back(me);
+            const bool waits = sum(number) != 0;
+            if (waits) word_.queue().push_back(me);
             word_.leave(number);
-            return number != 0;
+            return waits;
         },
         [this](waiter& me) noexcept { word_.withdraw(me); });
     if (!options_.collect && failures() != 0) {
@@ -232,9 +234,10 @@ void family::wait_for_all_firmly() noexcept {
     if (all_ended()) return;
     wait(leaves, no_deadline, [this](waiter& me) noexcept {
         const std::uint64_t number = word_.enter();
-        if (number != 0) word_.queue().push_back(me);
+        const bool waits = sum(number) != 0;
+        if (waits) word_.queue().push_back(me);
         word_.leave(number);
-        return number != 0;
+        return waits;
     });
 }
 
@@ -262,9 +265,9 @@ void family::throw_what_failed() {
 
 std::size_t family::size() noexcept {
     const std::uint64_t number = word_.enter();
-    const std::size_t sum = number - announced_ + untaken_;
+    const std::size_t all = sum(number) - announced_ + untaken_;
     word_.leave(number);
-    return sum;
+    return all;
 }
 
 std::size_t family::failures() noexcept {

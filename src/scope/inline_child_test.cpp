@@ -4,6 +4,7 @@
 // With one worker it is certain which children those are: all, until one waits.
 //
 // SPDX-License-Identifier: Apache-2.0
+#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <stdexcept>
@@ -412,4 +413,104 @@ POOL_TEST("task_group: has not ended before its child's fiber locals have") {
             CHECK(mine == 3);
         });
     p.drain();
+}
+
+WEFT_TEST("inline child: what its worker keeps back runs elsewhere while the worker is busy") {
+    for (int round = 0; round < 20; ++round) {
+        pool p({.workers = 2});
+        constexpr int children = 100;
+        std::atomic<int> ran = 0;
+        fiber parent(p, [&] {
+            const std::thread::id busy = std::this_thread::get_id();
+            with_task_group<void>({.discard = true}, [&](task_group<void>& g) {
+                for (int i = 0; i < children; ++i)
+                    g.add([&] {
+                        ran.fetch_add(1);
+                        if (std::this_thread::get_id() != busy) return;
+                        while (ran.load() != children) std::this_thread::yield();
+                    });
+                g.wait();
+            });
+        });
+        parent.join();
+        CHECK(ran.load() == children);
+    }
+}
+
+WEFT_TEST("inline child: one that never waited is cancelled with its group") {
+    on_one_worker([] {
+        int asked = 0;
+        with_task_group<void>({.discard = true}, [&](task_group<void>& g) {
+            g.add([&] {
+                cancel_scope seen;
+                g.cancel();
+                CHECK(seen.is_cancelled());
+                {
+                    cancel_scope hidden(cancel_scope::shield::yes);
+                    CHECK(!hidden.is_cancelled());
+                }
+                ++asked;
+                CHECK(this_fiber::stop_requested());
+                CHECK(this_fiber::stop_reason() == cancel_reason::requested);
+                CHECK(!sleep_for(1h).has_value());
+                ++asked;
+            });
+            g.wait();
+        });
+        CHECK(asked == 2);
+        with_task_group<void>({.discard = true}, [&](task_group<void>& g) {
+            g.add([&] {
+                g.cancel();
+                CHECK(this_fiber::get_stop_token().stop_requested());
+                ++asked;
+            });
+            g.wait();
+        });
+        CHECK(asked == 3);
+        with_task_group<void>({.discard = true}, [&](task_group<void>& g) {
+            g.add([&] {
+                const auto late = with_timeout(1h, [&] {
+                    g.cancel(cancel_reason::timed_out);
+                    return 1;
+                });
+                CHECK(!late.has_value());
+                ++asked;
+            });
+            g.wait();
+        });
+        CHECK(asked == 4);
+        with_task_group<void>({.discard = true}, [&](task_group<void>& g) {
+            g.add([&] {
+                with_task_group<void>({.discard = true}, [&](task_group<void>& inner) {
+                    g.cancel();
+                    inner.add([&] {
+                        CHECK(this_fiber::stop_requested());
+                        ++asked;
+                    });
+                    inner.wait();
+                });
+            });
+            g.wait();
+        });
+        CHECK(asked == 5);
+    });
+}
+
+WEFT_TEST("inline child: another than the parent waits for a group that keeps no results") {
+    pool p({.workers = 2});
+    for (long round = weft_test::stress_count(2000); round > 0; --round) {
+        std::atomic<int> ran = 0;
+        fiber parent(p, [&] {
+            with_task_group<void>({.discard = true}, [&](task_group<void>& g) {
+                for (int i = 0; i < 5; ++i) g.add([&] { ran.fetch_add(1); });
+                fiber other(p, [&] {
+                    g.wait();
+                    CHECK(ran.load() == 5);
+                });
+                other.join();
+                CHECK(g.size() == 0);
+            });
+        });
+        parent.join();
+    }
 }

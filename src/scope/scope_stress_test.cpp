@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <stdexcept>
 #include <thread>
 
@@ -32,7 +33,46 @@ void some_yields(long count) {
     for (long i = 0; i < count; ++i) yield();
 }
 
+// A tree in which some wait, some look whether they are cancelled, and some cancel a part of it.
+struct tree {
+    const fiber_options options;
+    std::atomic<long> added = 0;
+    std::atomic<long> ended = 0;
+
+    void grow(int depth, unsigned seed) {
+        const task_group_options how{.discard = true, .shares_locals = false, .fiber = options};
+        with_task_group<void>(how, [this, depth, seed](task_group<void>& g) {
+            for (unsigned i = 1; i <= 4; ++i) {
+                added.fetch_add(1);
+                g.add([this, depth, &g, mine = (seed * 4 + i) * 2654435761U] {
+                    const scope_exit end([this] { ended.fetch_add(1); });
+                    if (depth != 0) grow(depth - 1, mine >> 3);
+                    if (mine % 7 == 0) yield();
+                    if (mine % 61 == 0) g.cancel();
+                    if (mine % 11 == 0) this_fiber::throw_if_cancelled();
+                    if (mine % 13 == 0) static_cast<void>(sleep_for(1us));
+                });
+            }
+            g.wait();
+        });
+    }
+};
+
 }  // namespace
+
+POOL_TEST("task_group: stress, a tree whose children are taken back, stolen and stopped") {
+    const weft_test::with_test_points points;
+    for (long round = rounds_for(kind, 200); round > 0; --round) {
+        const auto all = std::make_unique<tree>(options());
+        fiber root(p, options(), [&all, round] {
+            try {
+                all->grow(4, static_cast<unsigned>(round));
+            } catch (const cancelled&) {}
+        });
+        root.join();
+        ASSERT_EQ(all->added.load(), all->ended.load());
+    }
+}
 
 POOL_TEST("task_group: stress, cancel against completion, and no result is lost") {
     const weft_test::with_test_points points;

@@ -69,8 +69,7 @@ deadline_result_of<F> call_until(time_point deadline, time_point now, cancel_sco
 template <class Rep, class Period, class F>
 deadline_result_of<F> call_for(const char* called, std::chrono::duration<Rep, Period> limit,
                                cancel_scope::shield shielded, F&& function) {
-    static_cast<void>(running_fiber(called));
-    const time_point now = now_for_sleep();
+    const time_point now = now_of_running_fiber(called);
     return call_until(deadline_after(now, limit), now, shielded, std::forward<F>(function));
 }
 
@@ -85,9 +84,9 @@ deadline_result_of<F> call_for(const char* called, std::chrono::duration<Rep, Pe
 template <class Clock, class Duration, std::invocable F>
 [[nodiscard]] detail::deadline_result_of<F> with_deadline(
     std::chrono::time_point<Clock, Duration> when, F&& function) {
-    static_cast<void>(detail::running_fiber("with_deadline"));
-    return detail::call_until(detail::deadline_at(when), detail::now_for_sleep(),
-                              cancel_scope::shield::no, std::forward<F>(function));
+    const time_point now = detail::now_of_running_fiber("with_deadline");
+    return detail::call_until(detail::deadline_at(when), now, cancel_scope::shield::no,
+                              std::forward<F>(function));
 }
 
 /// The same, so long from now.

@@ -3,7 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <new>
 #include <source_location>
@@ -15,6 +17,7 @@
 
 namespace weft::inline v0 {
 class cancel_scope;
+enum class cancel_reason : unsigned char;
 struct wait_reason;
 }
 
@@ -25,13 +28,30 @@ struct fiber_block;
 enum class birth_operation : unsigned char {
     run,  // a child of a group throws nothing, and destroys what it called, too
     destroy,
-    end,  // of a child of a group only: everything of its fiber is gone but the block
+    // Of a child of a group only.
+    enlist,  // whoever cancels the group has to find it from now on
+    end,     // everything of its fiber is gone but the block
 };
 using birth_function = void (*)(void* callable, birth_operation what);
 
+/// What is known of a group without its lock.
+struct group_state {
+    /// Why all of it was cancelled. Set under the lock.
+    std::atomic<cancel_reason> reason = {};
+    /// A part of the number of children, which the parent alone counts; modulo 2^64.
+    std::atomic<std::uint64_t> apart = 0;
+
+    void count_apart(std::uint64_t change) noexcept {
+        apart.store(apart.load(std::memory_order_relaxed) + change, std::memory_order_relaxed);
+    }
+};
+
 /// What the callable of a child begins with: the group that it belongs to.
 struct group_member {
-    const void* group;
+    group_state* group;
+    /// It has run, and if nobody was to find it meanwhile then its end is nothing to the group but
+    /// one less: birth_operation::end, or if its parent knows of it, apart.
+    bool ends_plainly = false;
 };
 
 /// The options of those who give none: known by its address.
@@ -90,7 +110,7 @@ void start_fiber(fiber_block& block) noexcept;
 /// Children of this group that nobody has started run as plain calls on the stack of the fiber that
 /// waits for them, each as a fiber of its own, until there is none that could: then the caller
 /// waits as usual. Only on a pool.
-void run_unstarted_children(const void* group, const cancel_scope& body,
+void run_unstarted_children(const group_state& group, const cancel_scope& body,
                             const wait_reason& reason) noexcept;
 /// The executor of the running fiber. Aborts, naming the call, outside any.
 [[nodiscard]] executor& current_executor(const char* call) noexcept;

@@ -39,6 +39,8 @@ public:
 
 protected:
     ~cancel_follower() = default;
+    /// Whether the fiber that attached it runs here.
+    [[nodiscard]] bool is_attached_here() const noexcept;
     /// On the canceller's thread, without locks. Whoever else is to be stopped goes to the round.
     virtual void follow(cancel_reason reason, cancel_round& round) noexcept = 0;
 

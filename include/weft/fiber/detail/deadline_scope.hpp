@@ -17,6 +17,8 @@ namespace weft::inline v0::detail {
 
 /// The fiber that calls. Aborts, naming the call, outside any.
 [[nodiscard]] fiber_block& running_fiber(const char* call) noexcept;
+/// By the clock of its executor. Aborts, naming the call, outside any fiber.
+[[nodiscard]] time_point now_of_running_fiber(const char* call) noexcept;
 
 /// As cancel_scope: of the fiber that made it, and not in the stack of a swapped one.
 class deadline_scope final : private runnable {
@@ -40,6 +42,7 @@ private:
     static runnable* fire(timer_node& node) noexcept;
     void arm(time_point now) noexcept;
     void wait_until_run() noexcept;
+    [[gnu::noinline, nodiscard]] bool is_late() const noexcept;
 
     cancel_scope scope_;
     // Its fiber alone.

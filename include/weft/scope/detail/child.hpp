@@ -55,16 +55,15 @@ public:
     static void operate(void* callable, birth_operation what) {
         auto& call = *static_cast<child_call*>(callable);
         if (what == birth_operation::end) return call.end();
+        if (what == birth_operation::enlist) return call.enlist();
         if (what == birth_operation::run) call.run();
         call.finish();
     }
 
 private:
-    [[nodiscard]] family& all() const noexcept {
-        return *static_cast<family*>(const_cast<void*>(group));
-    }
+    [[nodiscard]] family& all() const noexcept { return *static_cast<family*>(group); }
 
-    void run() noexcept {
+    [[gnu::noinline]] void run() noexcept {
         try {
             if constexpr (std::is_void_v<T>)
                 static_cast<void>(function_());
@@ -90,10 +89,16 @@ private:
         }
         if constexpr (!std::is_void_v<T>)
             if (!all().keeps(node_)) node_.value.reset();
-        if (node_.how == child_node::end::failed) [[unlikely]]
-            announced_ = all().announce_failure(node_);
+        ends_plainly = node_.how == child_node::end::value && all().counts_apart();
+        if (node_.how == child_node::end::failed && all().announces_failures()) [[unlikely]] {
+            announced_ = true;
+            all().announce_failure(node_);
+        }
     }
 
+    void enlist() noexcept {
+        if (!announced_) all().enlist(node_);
+    }
     void end() noexcept {
         if (announced_) [[unlikely]]
             return all().announced_ended();

@@ -4,10 +4,14 @@
 // its result is kept, a reference keeps the block until that was taken. Under the lock of `word_`,
 // whose number is that of the children that have not ended:
 //
-//     add                         linked into `fresh_`; if the family is cancelled, into `asked_`,
-//                                 and the child is asked to stop before it starts
-//     cancel                      each of `fresh_` goes to `asked_`, gets a reference, and then,
-//                                 without the lock, is asked to stop
+//     add                         number + 1
+//     a child waits, opens a      linked into `fresh_`; if the family is cancelled, into `asked_`,
+//       group, or asks whether    and then, without the lock, is asked to stop
+//       it is cancelled, for the
+//       first time; or starts
+//       in a cancelled family
+//     cancel                      `reason` is set; each of `fresh_` goes to `asked_`, gets a
+//                                 reference, and then, without the lock, is asked to stop
 //     end of a child              unlinked from either; into `ended_`, with its result; number - 1
 //     end of one that failed      into `ended_` first, by the child itself; then, without the lock,
 //                                 the others are cancelled; then, as the last of its fiber,
@@ -16,6 +20,20 @@
 // So what failed is in `ended_` before whatever was cancelled because of it. Nobody touches the
 // family after its number - 1 was seen: the parent may be gone. Waiters are claimed under the lock
 // and woken after it (wait_word.hpp).
+//
+// Most children of a tree are added by the parent, run inside it (fiber/inline_run.cpp) and end
+// without a wait. If no result is kept the parent counts those by itself, without the lock, in
+// `apart`: it adds one for each that it adds, and subtracts one for each that ended inside of it.
+// The others count in `word_`, whose number may so be less than none; the sum is what counts.
+//
+//     the parent asks             its own `apart`, and `word_` (acquire)
+//     the parent waits            under the lock: not none? it is queued
+//     a child ends elsewhere      under the lock: number - 1; if somebody is queued and the sum is
+//                                 none, that one is woken
+//
+// If it is the parent who is queued then `apart` does not change meanwhile. If it is somebody else
+// then the parent does not wait itself, so `apart` can but grow, by children that end later; and
+// whatever the one who is queued knew of has happened before, also for who takes the lock after it.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -79,6 +97,7 @@ struct child_node : child_link {
     std::size_t index;
     fiber_handle kept;  // that fiber, once the node waits to be taken
     end how = end::none;
+    bool listed = false;       // in fresh_ or asked_
     std::exception_ptr error;  // failed, cancelled
 };
 
@@ -94,7 +113,7 @@ struct drop_node {
     }
 };
 
-class family final : private cancel_follower {
+class family final : private cancel_follower, public group_state {
 public:
     explicit family(const task_group_options& options);
     family(const family&) = delete;
@@ -119,12 +138,18 @@ public:
     /// Takes the node, and starts the child.
     void start(child_node& node, fiber_block& block) noexcept;
 
+    /// Whether its parent counts by itself what it adds, and what ends inside of it.
+    [[nodiscard]] bool counts_apart() const noexcept { return counts_apart_; }
     /// Whether the result is kept for next().
     [[nodiscard]] bool keeps(const child_node& node) const noexcept {
         return !options_.discard || node.how == child_node::end::failed;
     }
-    /// From the child itself. True: it has failed, is listed, and the others are cancelled.
-    [[nodiscard]] bool announce_failure(child_node& node) noexcept;
+    /// From the child itself: whoever cancels the family finds it from now on.
+    void enlist(child_node& node) noexcept;
+    [[nodiscard]] bool announces_failures() const noexcept { return !options_.collect; }
+    /// From the child itself, which has failed: it is in `ended_` now, and the others are
+    /// cancelled.
+    void announce_failure(child_node& node) noexcept;
     /// Nothing of the child is left but its block.
     void child_ended(child_node& node) noexcept;
     /// The same, of one that announced its failure.
@@ -133,7 +158,7 @@ public:
     /// The next one that has ended; the caller drops it.
     [[nodiscard]] child_node* take_ended();
     void wait_for_all();
-    void cancel(cancel_reason reason) noexcept;
+    void cancel(cancel_reason why) noexcept;
 
     // For with_task_group().
     /// Cancels those that are left and waits for all.
@@ -145,17 +170,21 @@ public:
     [[nodiscard]] std::size_t failures() noexcept;
 
 private:
-    void follow(cancel_reason reason, cancel_round& round) noexcept override;
-    void cancel_children(cancel_reason reason, cancel_round& round) noexcept;
+    void follow(cancel_reason why, cancel_round& round) noexcept override;
+    void cancel_children(cancel_reason why, cancel_round& round) noexcept;
     void wait_for_place();
-    void start_cancelled(child_node& node, std::uint64_t number) noexcept;
     void end_of_one(child_node* node) noexcept;
     void keep(child_node& node) noexcept;
     [[nodiscard]] child_node* pop_ended() noexcept;
     [[nodiscard]] std::exception_ptr take_failure() noexcept;
+    /// Of children that have not ended, from the number in word_, with the lock.
+    [[nodiscard]] std::uint64_t sum(std::uint64_t number) const noexcept {
+        return (number + apart.load(std::memory_order_relaxed)) & wait_word::most;
+    }
     // acquire: pairs with the release of the last child's leave()
     [[nodiscard]] bool all_ended() const noexcept {
-        return (word_.load(std::memory_order_acquire) & ~wait_word::queued) == 0;
+        const std::uint64_t word = word_.load(std::memory_order_acquire) & ~wait_word::queued;
+        return word + apart.load(std::memory_order_relaxed) * wait_word::unit == 0;
     }
     void wait_for_all_firmly() noexcept;
 
@@ -165,7 +194,9 @@ private:
     std::optional<cancel_scope> body_;  // what the parent does meanwhile; none in a plain thread
     std::optional<counting_semaphore<>> places_;  // of a bounded one
 
-    wait_word word_;  // the number of children that have not ended; its queue: waits for all
+    const bool counts_apart_;
+    wait_word word_;  // with `apart`, the number of children that have not ended; its queue: waits
+                      // for all
     // Guarded by word_.
     waiter_queue takers_;  // wait for the next result
     child_ring fresh_;
@@ -177,7 +208,6 @@ private:
     std::size_t failures_ = 0;
     bool delivered_ = false;  // a failure was
     bool finished_ = false;   // for those who add too late
-    cancel_reason reason_ = cancel_reason::none;
 };
 
 }  // namespace weft::inline v0::detail

@@ -43,7 +43,8 @@ public:
     static constexpr std::uint64_t guarded = 1;
     static constexpr std::uint64_t queued = 2;
     static constexpr std::uint64_t busy = guarded | queued;
-    static constexpr std::uint64_t unit = 4;  // one, as a number in the word
+    static constexpr std::uint64_t unit = 4;                         // one, as a number in the word
+    static constexpr std::uint64_t most = ~std::uint64_t{0} / unit;  // the largest number
 
     constexpr explicit basic_wait_word(std::uint64_t number = 0) noexcept : word_(number * unit) {}
     basic_wait_word(const basic_wait_word&) = delete;
