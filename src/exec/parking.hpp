@@ -57,9 +57,10 @@ public:
     }
 
     /// Whether it would be one. For whoever has a light barrier before this: a worker that parks,
-    /// or is the last to search, has the heavy one before it looks.
+    /// or is the last to search, has the heavy one before it looks. seq_cst, for a worker that need
+    /// not look passes none.
     [[nodiscard]] bool would_wake() const noexcept {
-        const std::uint64_t seen = word_.load(std::memory_order_relaxed);
+        const std::uint64_t seen = word_.load(std::memory_order_seq_cst);
         return searching(seen) == 0 && parked(seen) != 0;
     }
 

@@ -37,8 +37,6 @@ time_point now() noexcept { return steady_clock_source().now(); }
 // nullptr: the pool is at its end.
 runnable* pool_worker::find() noexcept {
     bool searching = false;
-    if (keeps_back.load(std::memory_order_relaxed))
-        keeps_back.store(false, std::memory_order_relaxed);
     for (;;) {
         at.store(activity_of_worker::searching, std::memory_order_relaxed);
         runnable* r = look_around();

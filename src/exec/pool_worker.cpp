@@ -82,7 +82,7 @@ bool worker::look_without_leaving() noexcept {
 // Due between two runnables, every 61 dispatches.
 runnable* pool_worker::look_around() noexcept {
     begin_ticks();
-    if (!kept_back.empty()) show_reserve();
+    if (keeps_back.load(std::memory_order_relaxed)) keep_nothing_back();
     if (reactor != nullptr) reactor->poll();
     collect();
     runnable* r = take_overflow();
@@ -153,8 +153,8 @@ void pool_worker::receive(runnable* r, std::memory_order order) noexcept {
 
 runnable* pool_worker::take_from_queues() noexcept {
     took_hidden = false;
-    if (!kept_back.empty()) [[unlikely]]
-        show_reserve();
+    if (keeps_back.load(std::memory_order_relaxed)) [[unlikely]]
+        keep_nothing_back();
     if (slot.load(std::memory_order_relaxed) != nullptr)
         if (runnable* const r = slot.exchange(nullptr, std::memory_order_acquire)) {
             slot_changes.add(1);
@@ -269,6 +269,12 @@ void pool_worker::show_reserve() noexcept {
     core.notify();
 }
 
+// Others need not look any more: what is kept back later is announced again.
+void pool_worker::keep_nothing_back() noexcept {
+    if (!kept_back.empty()) show_reserve();
+    keeps_back.store(false, std::memory_order_relaxed);
+}
+
 runnable* worker::take_back_shared(wanted_function wanted, const void* by) noexcept {
     return shared->take_back_from_queues(wanted, by);
 }
@@ -282,6 +288,8 @@ runnable* pool_worker::take_back_from_queues(wanted_function wanted, const void*
         if (runnable* const r = kept_back.take_back(
                 [wanted, by](const runnable& youngest) { return wanted(youngest, by); }))
             return r;
+    } else if (keeps_back.load(std::memory_order_relaxed)) {
+        keep_nothing_back();
     }
     if (slot.load(std::memory_order_relaxed) != nullptr)
         if (runnable* const r = slot.exchange(nullptr, std::memory_order_acquire)) {

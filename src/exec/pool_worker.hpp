@@ -22,7 +22,7 @@
 // any of its queues. No other is told of what is kept back; but none sleeps over it:
 //
 //   keeps one back                                parks, or was the last that searched
-//   keeps_back = true, once   (seq_cst)           says so in parking's word     (RMW, seq_cst)
+//   keeps_back = true         (seq_cst)           says so in parking's word     (RMW, seq_cst)
 //   pushes it to the reserve                      keeps_back of somebody?       (seq_cst)
 //   light barrier                                 heavy barrier
 //   parking's word: one sleeps and none           looks at the reserve: takes half of it, or wakes
@@ -141,6 +141,7 @@ private:
     void mix() noexcept;
     void refill_ring() noexcept;
     void show_reserve() noexcept;
+    void keep_nothing_back() noexcept;
     [[nodiscard]] bool has_others_reserve() const noexcept;
     [[nodiscard]] bool take_others_reserve() noexcept;
     [[nodiscard]] runnable* take_overflow() noexcept;
