@@ -3,7 +3,7 @@
 // A processor may keep a store back while it goes on to load. Here that is what an
 // ordered_atomic<bool> does with true, for each actor one, until that actor writes something else,
 // or until somebody makes all processors pass a fence: write_buffers(). A late_atomic<T> does it
-// with every relaxed store; it has a buffer of its own, one for all of them.
+// with every store but those that are seq_cst; it has a buffer of its own, one for all of them.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -90,8 +90,8 @@ private:
     bool value_;
 };
 
-// What an actor stores relaxed is seen by itself at once, and by others when it writes something
-// else, or write_late() is called.
+// What an actor stores, relaxed or by a release, is seen by itself at once, and by others when it
+// writes something else, or write_late() is called.
 template <class T>
 class late_atomic {
 public:
@@ -104,7 +104,7 @@ public:
     void store(T value, std::memory_order order = std::memory_order_seq_cst) {
         step();
         write_late();
-        if (order != std::memory_order_relaxed || !in_actor()) return write(value);
+        if (order == std::memory_order_seq_cst || !in_actor()) return write(value);
         late_ = value;
         by_ = explorer::here()->current();
         waiting_ = this;

@@ -23,7 +23,7 @@
 // canceller's business:
 //
 //   canceller, in another thread                    waiter, plain
-//   sets the cancelled flag            (seq_cst)    word to waiting                      (relaxed)
+//   sets the cancelled flag            (seq_cst)    word to waiting                      (release)
 //   waiting? claims it. Not, and plain?             light barrier: the compiler keeps the order
 //     heavy barrier: every thread passes a fence    looks at the flag
 //     looks at the word once more
@@ -166,7 +166,7 @@ public:
                                                  IsCancelled is_cancelled) noexcept {
         const std::uint32_t next = next_epoch();
         if ((next & plain) != 0 || closed.load(std::memory_order_relaxed)) [[likely]]
-            word_.store(next | waiting, std::memory_order_relaxed);
+            word_.store(next | waiting, std::memory_order_release);  // for whoever claims it
         else
             begin_first(next);
         Barrier::light();
