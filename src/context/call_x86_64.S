@@ -3,17 +3,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cet.h>
 
-    .text
-    .globl  weft_call_switching
-    .type   weft_call_switching, @function
+// The arguments of the function stay in their registers, and its result in rax.
+    .macro  call_and_jump_back name, function
+    .globl  \name
+    .type   \name, @function
     .p2align 4
-// rdi, rsi: arguments of the function in rdx
-weft_call_switching:
+\name:
     .cfi_startproc
     _CET_ENDBR
     subq    $8, %rsp
     .cfi_adjust_cfa_offset 8
-    call    *%rdx
+    call    *\function
     addq    $8, %rsp
     .cfi_adjust_cfa_offset -8
     popq    %rcx
@@ -21,24 +21,10 @@ weft_call_switching:
     .cfi_register rip, rcx
     jmpq    *%rcx
     .cfi_endproc
-    .size   weft_call_switching, .-weft_call_switching
+    .size   \name, .-\name
+    .endm
 
-    .globl  weft_call_waiting
-    .type   weft_call_waiting, @function
-    .p2align 4
-// rdi, rsi, rdx, rcx: arguments of the function in r8, whose result stays in rax
-weft_call_waiting:
-    .cfi_startproc
-    _CET_ENDBR
-    subq    $8, %rsp
-    .cfi_adjust_cfa_offset 8
-    call    *%r8
-    addq    $8, %rsp
-    .cfi_adjust_cfa_offset -8
-    popq    %rcx
-    .cfi_adjust_cfa_offset -8
-    .cfi_register rip, rcx
-    jmpq    *%rcx
-    .cfi_endproc
-    .size   weft_call_waiting, .-weft_call_waiting
+    .text
+    call_and_jump_back weft_call_switching, %rdx
+    call_and_jump_back weft_call_waiting, %r8
     .section .note.GNU-stack, "", @progbits

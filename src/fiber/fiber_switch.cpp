@@ -405,7 +405,7 @@ namespace {
 
 namespace {
 
-// A fiber of a loop waits until its event comes, or until it is cancelled. leave(next) does that.
+// A fiber of a loop waits until its event comes, or until it is cancelled: leave() comes back then.
 template <class Leave>
 [[gnu::always_inline]] inline void wait_on_loop(fiber_worker& worker, fiber_block& me,
                                                 endless_wait& wait,

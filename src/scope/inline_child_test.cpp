@@ -3,6 +3,8 @@
 //
 // With one worker it is certain which children those are: all, until one waits.
 //
+// Long, for whatever a fiber can do is done once by a child that has no stack of its own.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <atomic>
 #include <cstdint>

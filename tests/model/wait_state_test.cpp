@@ -9,6 +9,8 @@
 // What must hold: a wait is resumed once, never before it is published, by the one whose outcome
 // it gets; and no wait that was cancelled sleeps on.
 //
+// Long, for all that may end a wait stands in one scenario, and each mutant beside what it breaks.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <weft/fiber/detail/wait_state.hpp>
 

@@ -130,6 +130,7 @@ private:
     std::unique_ptr<descriptor_driver> watched_driver_;
     bool in_fiber_ = false;  // another executor's fiber runs it
     std::size_t found_ = 0;  // by the reactor last, less the dispatches since
+    unsigned skipped_ = 0;   // looks in a row at which it was not asked
 
     // Any thread.
     detail::inbox inbox_;
