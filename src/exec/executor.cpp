@@ -31,7 +31,7 @@ bool executor::attach(std::unique_ptr<driver>) { return false; }
 // After as many dispatches as fit into time_between, by what the last took; but what has become
 // fast is trusted slowly.
 [[gnu::noinline]] void detail::worker::adapt_span() noexcept {
-    const time_point now = steady_clock_source().now();
+    const time_point now = home.clock().now();
     const std::uint32_t before = span.load(std::memory_order_relaxed);
     if (ticks.load(std::memory_order_relaxed) == 0) {  // else it had nothing to do
         const std::chrono::nanoseconds took = now - looked;

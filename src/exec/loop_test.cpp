@@ -59,6 +59,7 @@ struct turns final : runnable {
     turns(loop& l, int n, const int& looks) : where(l), left(n), asked(looks) {}
     runnable* run() noexcept override {
         if (--left > 0) where.post(this);
+        if (clock != nullptr) clock->advance(takes);
         seen = asked;
         return nullptr;
     }
@@ -66,6 +67,8 @@ struct turns final : runnable {
     int left;
     const int& asked;
     int seen = 0;
+    manual_clock* clock = nullptr;
+    std::chrono::microseconds takes{0};
 };
 
 // Finds all of those when it is first asked.
@@ -84,7 +87,8 @@ struct prepared_reactor final : driver {
 }  // namespace
 
 WEFT_TEST("loop: the reactor is asked again when as many have run as it found last") {
-    loop s;
+    manual_clock clock;  // which stands still: nobody takes long
+    loop s({.clock = &clock});
     int looks = 0;
     std::deque<turns> found;
     for (int i = 0; i < 200; ++i) found.emplace_back(s, 1, looks);
@@ -94,6 +98,29 @@ WEFT_TEST("loop: the reactor is asked again when as many have run as it found la
     s.run();
     for (const turns& one : found) CHECK(one.seen == 1);
     CHECK(busy.seen > 1);  // it is asked, though there is always somebody ready
+}
+
+WEFT_TEST("loop: the reactor is asked within a millisecond, however many it found") {
+    manual_clock clock;
+    loop s({.clock = &clock});
+    int looks = 0;
+    std::deque<turns> found;
+    for (int i = 0; i < 2000; ++i) {
+        turns& one = found.emplace_back(s, 1, looks);
+        one.clock = &clock;
+        one.takes = 50us;
+    }
+    turns busy(s, 1000, looks);
+    CHECK(s.attach(std::make_unique<prepared_reactor>(found, looks)));
+    s.post(&busy);
+    s.run();
+    int turns_since = 0;
+    int most = 0;
+    for (std::size_t i = 500; i < found.size(); ++i) {  // by then it knows how long they take
+        turns_since = found[i].seen == found[i - 1].seen ? turns_since + 1 : 1;
+        most = std::max(most, turns_since);
+    }
+    CHECK(most * 50us < 1ms);
 }
 
 WEFT_TEST("loop: runs what was posted in the order of posting") {
