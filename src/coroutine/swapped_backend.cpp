@@ -14,6 +14,7 @@
 //               -----> B.resume() returns
 //
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -33,12 +34,15 @@ namespace weft::inline v0 {
 
 shared_stack::shared_stack(shared_stack_options options) : options_(options) {
     if (options_.stacks == nullptr) options_.stacks = &shared_stacks();
-    stack_ = options_.stacks->take(options_.size);
+    whole_ = options_.stacks->take(options_.size);
+    stack_ = whole_;
+    stack_.size -= std::min(options_.unused / 64 * 64, whole_.size / 2);
+    detail::claim_bytes(stack_.span(), stack_.span().last(0));  // others had another top
 }
 
 shared_stack::~shared_stack() {
     WEFT_ASSERT(users_ == 0, "shared_stack: destroyed while coroutines use it");
-    options_.stacks->give_back(stack_);
+    options_.stacks->give_back(whole_);
 }
 
 // --- a coroutine on it
@@ -66,7 +70,7 @@ swapped_backend::~swapped_backend() {
 stack swapped_backend::where() const noexcept { return shared_.where(); }
 
 const std::byte* swapped_backend::kept_by_resumer() const noexcept {
-    return shared_.resumer_.lowest_kept();
+    return shared_.back_->lowest_kept();
 }
 
 // The asking one is parked with its wish; whoever entered it from outside enters us for it.

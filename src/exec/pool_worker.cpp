@@ -6,6 +6,7 @@
 #include "exec/pool_worker.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/thread_block.hpp"
 
@@ -94,9 +95,9 @@ runnable* pool_worker::look_around() noexcept {
 
 // Fibers that only yield never leave nobody with nothing to do, so nothing would be taken from a
 // worker that has more of them than another, or less of its processor. A few of the eldest go where
-// any worker finds them.
+// any worker finds them. Fibers that are woken stay: they belong to whoever wakes them.
 void pool_worker::mix() noexcept {
-    if (ring.size() < least_to_mix) return;
+    if (std::exchange(yields, 0) < least_to_mix || ring.size() < least_to_mix) return;
     const std::uint32_t count = ring.pop_some(loot_, mixed_at_once);
     core.overflow.push(std::span(loot_).first(count));
     core.notify();
@@ -318,13 +319,19 @@ void pool_worker::start_shared(runnable* r) noexcept {
 
 void worker::wake_shared(runnable* r) noexcept {
     pool_worker& me = *shared;
-    if (r->bound_to != 0 || me.core.options.force_migrate) return me.post(r);
+    if (me.core.options.force_migrate) return me.post(r);
+    if (r->bound_to != 0) {
+        if (r->bound_to != number) return me.post(r);
+        me.took_hidden = true;  // it will be what is taken next
+        return wake_here(r);
+    }
     me.put_in_slot(r);
     me.core.notify();
 }
 
 void worker::requeue_shared(runnable* r) noexcept {
     pool_worker& me = *shared;
+    ++me.yields;
     if (r->bound_to != 0 || me.core.options.force_migrate) return me.post(r);
     if (me.took_hidden) return me.post(r);  // others are told: what runs next may run for long
     // With many elsewhere it goes behind those, not only behind the ones of this worker.

@@ -125,7 +125,7 @@ void prepare_swapped(fiber_worker& worker, swapped_fiber& block) {
     if (worker.attachment == nullptr)
         throw std::invalid_argument("weft: a swapped fiber needs a loop or a pool");
     coroutine_options options;
-    options.shared = &worker.attachment->shared();
+    options.shared = &worker.attachment->next_shared();
     block.where.emplace(options, &swapped_entry, static_cast<fiber_block*>(&block));
     block.set_stack(options.shared->where().low, options.shared->where().size);
 }

@@ -64,6 +64,16 @@ void adopt_thread(fiber_block& me) noexcept {
     thread.running = me.running;
 }
 
+constexpr auto swapped_kind = static_cast<std::uint8_t>(stack_kind::swapped) | started_bit;
+
+// A swapped fiber goes on: after another, or entered by its worker.
+[[gnu::always_inline]] inline void arrive_swapped(fiber_worker& worker) noexcept {
+    swapped_fiber* const left = std::exchange(worker.unsettled, nullptr);
+    if (left == nullptr) return;
+    left->where->settle();
+    arrive();
+}
+
 // --- leaving
 
 [[gnu::always_inline]] inline context& worker_side(fiber_worker& worker, own_fiber&) noexcept {
@@ -100,10 +110,24 @@ void leave_thread(fiber_worker& worker, thread_fiber& me, runnable* next) noexce
     adopt_thread(me);
 }
 
+// From one of the worker's shared stacks to another straight on, otherwise by the worker.
 void leave_shared_stack(fiber_worker& worker, swapped_fiber& me, runnable* next) noexcept {
-    me.running = this_thread_block().running;
+    thread_block& thread = this_thread_block();
+    me.running = thread.running;
+    if (next != nullptr && next->kind == swapped_kind) {
+        auto& other = static_cast<swapped_fiber&>(*next);
+        if (other.where->can_follow(*me.where)) [[likely]] {
+            worker.current = &other;
+            note_runs(other);
+            thread.running = other.running;
+            worker.unsettled = &me;
+            other.where->follow(*me.where);
+            return arrive_swapped(worker);
+        }
+    }
     worker.then = next;
     me.where->leave();
+    arrive_swapped(worker);
 }
 
 [[gnu::noinline]] void leave_otherwise(fiber_worker& worker, fiber_block& me,
@@ -140,8 +164,6 @@ template <class Request>
     kept.callable = worker.scratch;
     return &kept;
 }
-
-constexpr auto swapped_kind = static_cast<std::uint8_t>(stack_kind::swapped) | started_bit;
 
 // --- what is done for the one that left
 
@@ -375,6 +397,41 @@ void* callable_of(Wait& wait) noexcept {
 
 }  // namespace
 
+namespace {
+
+// Whether it is on a loop, and nothing but its kind is special about it.
+[[gnu::always_inline]] inline bool is_merely_swapped(const fiber_worker* worker) noexcept {
+    if (worker == nullptr || worker->current == nullptr) return false;
+    const fiber_block& me = *worker->current;
+    return me.runnable::kind == swapped_kind && worker->exec.local &&
+           me.attention.load(std::memory_order_relaxed) == apart_bit && me.isolated.held == nullptr;
+}
+
+// As wait_firmly_function(), of kind swapped. In one frame: it is kept, with those above it, while
+// the fiber waits.
+[[gnu::noinline]] void wait_firmly_swapped(firm_wait& wait, const firm_operations& operations) {
+    fiber_worker& worker = *fiber_worker::here();
+    auto& me = static_cast<swapped_fiber&>(*worker.current);
+    list(me);
+    me.state.begin_firmly();
+    if (!operations.call(callable_of(wait), me)) {
+        me.state.end_firmly();
+        wait.outcome = wait_outcome::ready;
+        return;
+    }
+    me.reason.store(wait.reason, std::memory_order_relaxed);
+    leave_shared_stack(worker, me, worker.exec.pick());
+    me.reason.store(nullptr, std::memory_order_relaxed);
+}
+
+// Without a frame of its own.
+[[gnu::noinline]] void wait_firmly_apart(firm_wait& wait, const firm_operations& operations) {
+    return is_merely_swapped(fiber_worker::here()) ? wait_firmly_swapped(wait, operations)
+                                                   : wait_firmly_otherwise(wait, operations);
+}
+
+}  // namespace
+
 // A wait for one event alone, of a fiber of kind own on a loop: everything else has set apart_bit.
 void wait_firmly_function(void* argument, void* known) {
     auto& wait = *static_cast<firm_wait*>(argument);
@@ -383,7 +440,7 @@ void wait_firmly_function(void* argument, void* known) {
     fiber_worker* const worker = thread.fibers;
     if (worker == nullptr || worker->current == nullptr || is_special(*worker->current))
         [[unlikely]]
-        return wait_firmly_otherwise(wait, operations);
+        return wait_firmly_apart(wait, operations);
     fiber_block& me = *worker->current;
     me.state.begin_firmly();
     if (!operations.call(callable_of(wait), me)) {
@@ -438,14 +495,6 @@ template <class Leave>
         leave_shared_stack(worker, me, worker.exec.pick());
         me.reason.store(nullptr, std::memory_order_relaxed);
     });
-}
-
-// Whether it is on a loop, and nothing but its kind is special about it.
-[[gnu::always_inline]] inline bool is_merely_swapped(const fiber_worker* worker) noexcept {
-    if (worker == nullptr || worker->current == nullptr) return false;
-    const fiber_block& me = *worker->current;
-    return me.runnable::kind == swapped_kind && worker->exec.local &&
-           me.attention.load(std::memory_order_relaxed) == apart_bit && me.isolated.held == nullptr;
 }
 
 // Without a frame of its own.
@@ -615,7 +664,8 @@ void enter_function(void* block, void* side) {
             static_cast<thread_fiber&>(me).where->enter();
             break;
         case stack_kind::swapped:
-            static_cast<swapped_fiber&>(me).where->enter();
+            static_cast<swapped_fiber&>(me).where->begin_visits();
+            static_cast<swapped_fiber&>(*worker.current).where->settle();
             break;
     }
 }

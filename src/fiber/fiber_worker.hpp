@@ -9,7 +9,6 @@
 #include <optional>
 #include <vector>
 
-#include <weft/coroutine/shared_stack.hpp>
 #include <weft/coroutine/thread_cache.hpp>
 #include <weft/exec/worker.hpp>
 #include <weft/fiber/suspend.hpp>
@@ -19,6 +18,7 @@
 #include "fiber/block_depot.hpp"
 #include "fiber/fiber_block.hpp"
 #include "fiber/fiber_list.hpp"
+#include "fiber/shared_stack_set.hpp"
 
 namespace weft::inline v0::detail {
 
@@ -59,11 +59,12 @@ struct fiber_worker {
     fiber_block* current = nullptr;
     after_function after = nullptr;  // for the one that left last
     fiber_block* left = nullptr;
-    departure* leaving = nullptr;      // what it asked for: a request of suspend.hpp
-    wait_timer* late_timer = nullptr;  // of the one that leaves, to be armed once it has left
-    runnable* then = nullptr;          // what the worker's own stack goes on with
-    activity* outside = nullptr;       // what ran on the thread before any fiber of this worker
-    context home;                      // the worker's own stack, while a fiber of kind own runs
+    departure* leaving = nullptr;        // what it asked for: a request of suspend.hpp
+    wait_timer* late_timer = nullptr;    // of the one that leaves, to be armed once it has left
+    swapped_fiber* unsettled = nullptr;  // it left for another of its kind, which has to settle it
+    runnable* then = nullptr;            // what the worker's own stack goes on with
+    activity* outside = nullptr;         // what ran on the thread before any fiber of this worker
+    context home;                        // the worker's own stack, while a fiber of kind own runs
     portable_context portable_home;
     stack_source& stacks;
     fiber_attachment* attachment;  // nullptr: of an executor that has no workers
@@ -105,21 +106,16 @@ public:
 
     void idle() noexcept override;
     [[nodiscard]] driver* driver_of_running_fiber() override;
-    [[nodiscard]] shared_stack& shared();
-    /// Whether that is an address in it; false if there is none.
-    [[nodiscard]] bool shared_stack_holds(const void* address) const noexcept {
-        if (!shared_) return false;
-        const stack where = shared_->where();
-        return address >= where.low && address < where.high();
-    }
+    /// For a swapped fiber that begins.
+    [[nodiscard]] shared_stack& next_shared();
     [[nodiscard]] thread_cache& threads();
 
     stack_cache stacks;
     block_cache blocks;
     fiber_worker side;
+    shared_stack_set shared;
 
 private:
-    std::optional<shared_stack> shared_;
     std::optional<thread_cache> threads_;
     std::vector<std::unique_ptr<fiber_driver>> drivers_;
 };

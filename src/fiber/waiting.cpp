@@ -180,7 +180,7 @@ isolation_slot* isolation_slot_here() noexcept {
 bool on_shared_stack(const void* address) noexcept {
     const fiber_worker* const worker = fiber_worker::here();
     return worker != nullptr && worker->attachment != nullptr &&
-           worker->attachment->shared_stack_holds(address);
+           worker->attachment->shared.holds(address);
 }
 
 bool shared_stack_here() noexcept {
@@ -258,10 +258,9 @@ driver* fiber_attachment::driver_of_running_fiber() {
     return drivers_.back().get();
 }
 
-shared_stack& fiber_attachment::shared() {
-    if (!shared_) shared_.emplace(shared_stack_options{.stacks = side.exec.home.stacks()});
+shared_stack& fiber_attachment::next_shared() {
     side.has_shared_stack = true;
-    return *shared_;
+    return shared.next(side.exec.home.stacks());
 }
 
 thread_cache& fiber_attachment::threads() {

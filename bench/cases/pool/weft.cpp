@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstring>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include <weft/exec/pool.hpp>
@@ -14,8 +15,10 @@
 #include <weft/fiber/go.hpp>
 #include <weft/fiber/suspend.hpp>
 #include <weft/fiber/this_fiber.hpp>
+#include <weft/sync/detail/biased_lock.hpp>
 #include <weft/sync/wait_group.hpp>
 
+#include "base/thread_block.hpp"
 #include "cases/pool/workload.hpp"
 
 namespace {
@@ -119,8 +122,8 @@ double skynet(weft::pool& p, std::uint64_t size) {
 
 // --- ring
 
-// One fiber wakes, one waits. Both write, then look at what the other writes (seq_cst), so one of
-// them sees the other.
+// A count, and who waits for it, under the lock that channels have, too: fibers that meet on one
+// worker need no locked instruction.
 class gate {
 public:
     void pass() {
@@ -128,9 +131,10 @@ public:
         ++taken_;
     }
     void wake() {
-        sent_.store(sent_.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
-        if (waiting_.load(std::memory_order_seq_cst) == nullptr) return;
-        weft::waiter* const woken = waiting_.exchange(nullptr, std::memory_order_acquire);
+        lock_.lock(&weft::detail::this_thread_block());
+        sent_.store(sent_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+        weft::waiter* const woken = std::exchange(waiting_, nullptr);
+        lock_.unlock();
         if (woken != nullptr && woken->claim()) woken->wake();
     }
 
@@ -138,16 +142,18 @@ private:
     [[gnu::noinline]] void wait() {
         static constexpr weft::wait_reason waits{"waits for a message", false};
         weft::wait(waits, weft::no_deadline, [this](weft::waiter& me) noexcept {
-            const std::uint64_t taken = taken_;
-            waiting_.store(&me, std::memory_order_seq_cst);
-            return sent_.load(std::memory_order_seq_cst) == taken ||
-                   waiting_.exchange(nullptr, std::memory_order_acquire) == nullptr;
+            lock_.lock(&weft::detail::this_thread_block());
+            const bool none = sent_.load(std::memory_order_relaxed) == taken_;
+            if (none) waiting_ = &me;
+            lock_.unlock();
+            return none;
         });
     }
 
     alignas(64) std::atomic<std::uint64_t> sent_ = 0;
-    std::uint64_t taken_ = 0;
-    std::atomic<weft::waiter*> waiting_ = nullptr;
+    std::uint64_t taken_ = 0;  // the waiting fiber's
+    weft::detail::biased_lock lock_;
+    weft::waiter* waiting_ = nullptr;  // guarded by the lock
 };
 
 [[gnu::noinline]] void go_round(gate& mine, gate& next, std::uint64_t place, std::uint64_t rounds) {

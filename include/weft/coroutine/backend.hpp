@@ -137,6 +137,18 @@ public:
     /// The lowest address that the resumer needs of its own stack, while the body runs.
     [[nodiscard]] const std::byte* kept_by_resumer() const noexcept;
 
+    // For one that goes straight from body to body: whoever runs after a switch settles the one
+    // that left.
+
+    /// enter(), from outside every shared stack; another may have come back than was entered.
+    void begin_visits();
+    /// Whether follow() may be called, by `left` from its own body.
+    [[nodiscard]] bool can_follow(const swapped_backend& left) const noexcept;
+    /// Goes on where that one leaves, with its resumer.
+    void follow(swapped_backend& left) noexcept;
+    /// After it has left, from elsewhere.
+    void settle() noexcept;
+
     /// Bytes of buffer that it holds now.
     [[nodiscard]] std::size_t buffer_size() const noexcept { return buffer_size_; }
 
@@ -146,7 +158,6 @@ private:
 
     void visit();
     void make_room();
-    void settle() noexcept;
     void enter_from_inside();
     void fulfil_wishes();
     void copy_out();

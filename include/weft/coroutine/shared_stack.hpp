@@ -45,6 +45,9 @@ enum class buffer_policy : unsigned char {
 struct shared_stack_options {
     /// Bytes of the stack that they share.
     std::size_t size = default_stack_size();
+    /// Bytes at its high end that nobody uses: with several stacks, so that those in use at the top
+    /// of each meet different places of the cache.
+    std::size_t unused = 0;
     stack_source* stacks = nullptr;       // nullptr: shared_stacks()
     swap_allocator* allocator = nullptr;  // nullptr: operator new
     /// For the buffers of all its coroutines.
@@ -78,7 +81,7 @@ public:
     /// What has been done on it so far.
     [[nodiscard]] const swap_counters& counters() const noexcept { return counters_; }
     /// The stack itself.
-    [[nodiscard]] stack where() const noexcept { return stack_; }
+    [[nodiscard]] stack where() const noexcept { return whole_; }
 
 private:
     friend class swapped_backend;
@@ -88,13 +91,15 @@ private:
     }
 
     shared_stack_options options_;
-    stack stack_;
+    stack whole_;
+    stack stack_;                          // what is used of it
     swapped_backend* occupant_ = nullptr;  // whose bytes are on the stack
     // A coroutine on this stack that resumes another on it leaves with that wish; whoever entered
     // it from outside fulfils it.
     swapped_backend* wish_ = nullptr;
-    context resumer_;      // of the one that runs on it: there is one at a time
-    bool in_use_ = false;  // somebody runs on it, or called away from it
+    context resumer_;            // of the one that runs on it: there is one at a time
+    context* back_ = &resumer_;  // where that one leaves to: it may have followed one elsewhere
+    bool in_use_ = false;        // somebody runs on it, or called away from it
     std::size_t users_ = 0;
     swap_counters counters_;
 };
