@@ -15,7 +15,7 @@ enum class stack_kind : unsigned char {
     own = 1,   // a stack of its own and the switch of this build
     ucontext,  // a stack of its own and swapcontext
     thread,    // an OS thread of its own, of which one runs at a time
-    swapped,   // on the worker's shared stack; parked, it costs the bytes that it uses
+    swapped,   // on a shared stack of its worker; parked, it costs the bytes that it uses
 };
 
 /// What a fiber can be told at its creation.
