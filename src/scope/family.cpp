@@ -194,6 +194,8 @@ child_node* family::take_ended() {
             [this](waiter& me) noexcept {
                 const std::uint64_t number = word_.enter();
                 const bool waits = untaken_ == 0 && sum(number) != announced_;
+                WEFT_ASSERT(!waits || takers_.empty(),
+                            "task_group::next: two fibers wait for one group");
                 if (waits) takers_.push_back(me);
                 word_.leave(number);
                 return waits;
@@ -218,6 +220,8 @@ void family::wait_for_all() {
         [this](waiter& me) noexcept {
             const std::uint64_t number = word_.enter();
             const bool waits = sum(number) != 0;
+            WEFT_ASSERT(!waits || word_.queue().empty(),
+                        "task_group::wait: two fibers wait for one group");
             if (waits) word_.queue().push_back(me);
             word_.leave(number);
             return waits;

@@ -353,6 +353,28 @@ WEFT_TEST("task_group misuse: next on an empty group, locals of a swapped fiber,
     EXPECT_DEATH(with_task_group<int>([](auto&) {}), "with_task_group");
 }
 
+WEFT_TEST("task_group misuse: two fibers that wait for one group abort by name") {
+    const auto both = [](auto wait_for) {
+        loop s;
+        go(s, [wait_for] {
+            with_task_group<int>([wait_for](task_group<int>& g) {
+                g.add([] {
+                    static_cast<void>(park());
+                    return 1;
+                });
+                yield();  // the child waits
+                go([&g, wait_for] { wait_for(g); });
+                wait_for(g);
+            });
+        });
+        s.run();
+    };
+    EXPECT_DEATH(both([](auto& g) { g.wait(); }),
+                 "task_group::wait: two fibers wait for one group");
+    EXPECT_DEATH(both([](auto& g) { g.next(); }),
+                 "task_group::next: two fibers wait for one group");
+}
+
 // A group that has ended lies in a dead frame; here it lies where it can be looked at.
 WEFT_TEST("task_group misuse: one that has ended takes no more, and nobody else can make one") {
     static_assert(!std::is_constructible_v<task_group<int>, const task_group_options&>);

@@ -43,7 +43,7 @@ struct task_result {
 };
 
 /// Made by with_task_group(). Thread-safe: add(), cancel(), size() and failures() are, for children
-/// too; next(), next_result() and wait() are for one fiber at a time.
+/// too; next(), next_result() and wait() are for one fiber at a time (aborts if two wait).
 template <class T>
 class task_group {
 public:
