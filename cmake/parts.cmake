@@ -2,6 +2,15 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 
+# Half of what it takes to compile a file of the library at -O0 is the standard library's headers.
+# Who builds the tests, too, has them compiled once. A file that forgets to include one is found by
+# the builds without (release, and install.add_subdirectory of dev). Not for g++ -O2, which then
+# warns of what it finds in them (array bounds in std::string).
+set(WEFT_COMPILED_HEADERS OFF)
+if(WEFT_TESTS AND (CMAKE_BUILD_TYPE STREQUAL "Debug" OR CMAKE_CXX_COMPILER_ID STREQUAL "Clang"))
+  set(WEFT_COMPILED_HEADERS ON)
+endif()
+
 # weft_part(NAME [DEPENDS PART...]): the target weft_NAME from src/NAME, which may use the parts
 # named (as layers.txt says; tools/check_layers.py compares). A part with no source yet, or with
 # headers only, is an interface target.
@@ -25,6 +34,13 @@ function(weft_part name)
     target_link_libraries(weft_${name} PUBLIC ${arg_DEPENDS} PRIVATE weft_flags)
     target_include_directories(weft_${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
     set_target_properties(weft_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+    if(WEFT_COMPILED_HEADERS AND name STREQUAL "base")
+      target_precompile_headers(weft_base PRIVATE
+        <algorithm> <atomic> <chrono> <condition_variable> <exception> <expected> <functional>
+        <memory> <mutex> <optional> <stop_token> <string> <system_error> <thread> <vector>)
+    elseif(WEFT_COMPILED_HEADERS)
+      target_precompile_headers(weft_${name} REUSE_FROM weft_base)
+    endif()
     set(WEFT_PART_OBJECTS ${WEFT_PART_OBJECTS} $<TARGET_OBJECTS:weft_${name}> PARENT_SCOPE)
   else()
     add_library(weft_${name} INTERFACE)
