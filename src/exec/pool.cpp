@@ -223,6 +223,7 @@ pool::~pool() {
         std::fputs(late.text(stuck_report::most_printed).c_str(), stderr);
         drain();
     }
+    core_->stop_and_join();  // while core_ is there: workers ask for its clock
     core_.reset();
 }
 

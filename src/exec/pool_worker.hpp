@@ -184,6 +184,8 @@ public:
 
     /// Fails: std::system_error; then no thread is left.
     void start();
+    /// With nothing left to run.
+    void stop_and_join() noexcept;
     [[nodiscard]] pool_worker* worker_here() const noexcept;
     /// Also while a fiber of this pool runs a loop inside.
     [[nodiscard]] bool is_inside() const noexcept;
@@ -218,8 +220,6 @@ public:
     std::atomic<int> outsiders = 0;  // other threads that are inside post() or add_work()
 
 private:
-    void stop_and_join() noexcept;
-
     std::unique_ptr<watchdog> dog_;
     std::atomic<bool> somebody_waits_ = false;
     std::mutex mutex_;
