@@ -19,8 +19,13 @@
 // IORING_REGISTER_SYNC_CANCEL takes no place in a queue and cannot come too early: a poll that is
 // being reported just then is marked, and ends after that. (IORING_OP_POLL_REMOVE says EALREADY
 // instead and removes nothing: then the file stays open, and its other side never sees the end.)
-// The file is let go by the thread that submitted, which the kernel interrupts for it. So the ring
-// has neither SINGLE_ISSUER nor DEFER_TASKRUN: docs/decisions/0008-io-uring.md.
+// The file is let go by the thread that submitted.
+//
+// That thread also turns edges into completions, when it enters the kernel for whatever reason
+// (COOP_TASKRUN), and is not interrupted for each; a flag in the ring tells one that only looks
+// that it has to enter (TASKRUN_FLAG). Whoever cancels from another thread makes it pass through
+// the kernel, by a barrier: else the file would stay open until a clock tick. Why neither
+// SINGLE_ISSUER nor DEFER_TASKRUN: docs/decisions/0008-io-uring.md.
 //
 // Without liburing at build time, or where the kernel refuses, there is none, and epoll serves.
 //
@@ -31,6 +36,7 @@
 
 #include <liburing.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -40,6 +46,7 @@
 #include <mutex>
 #include <span>
 
+#include <weft/base/process_barrier.hpp>
 #include <weft/base/test_point.hpp>
 
 namespace weft::inline v0::detail {
@@ -53,6 +60,7 @@ constexpr unsigned writable = POLLOUT | POLLHUP | POLLERR;
 constexpr unsigned over = POLLRDHUP | POLLHUP | POLLERR | POLLPRI;
 constexpr unsigned both_ways = POLLIN | POLLOUT | POLLRDHUP | POLLPRI;
 constexpr unsigned places = 64;
+constexpr unsigned reports_at_once = 128;
 constexpr unsigned reports_at_most = 4096;  // more are kept by the kernel, and cost memory there
 
 __kernel_timespec time_of(std::chrono::nanoseconds limit) noexcept {
@@ -76,7 +84,8 @@ int cancel_in_kernel(io_uring& ring, std::uint64_t key) noexcept {
 // 0, or minus errno: it was refused, or cannot do what is needed here.
 int make_ring(io_uring& ring) noexcept {
     io_uring_params params{};
-    params.flags = IORING_SETUP_CLAMP | IORING_SETUP_CQSIZE | IORING_SETUP_SUBMIT_ALL;
+    params.flags = IORING_SETUP_CLAMP | IORING_SETUP_CQSIZE | IORING_SETUP_SUBMIT_ALL |
+                   IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG;
     params.cq_entries = reports_at_most;
     if (const int error = ::io_uring_queue_init_params(places, &ring, &params)) return error;
     constexpr unsigned needed = IORING_FEAT_EXT_ARG | IORING_FEAT_NODROP | IORING_FEAT_CQE_SKIP;
@@ -116,23 +125,27 @@ public:
             if (take_back(key)) return;
         }
         static_cast<void>(cancel_in_kernel(ring_, key));
+        if (polls_in_.load(std::memory_order_relaxed) != ::pthread_self() &&
+            process_barrier::available())
+            process_barrier::heavy();
     }
 
     // One who only looks does not enter the kernel, unless there is something to submit, or the
-    // kernel has something to flush.
+    // kernel says that it has to do something.
     bool poll(std::chrono::nanoseconds limit) noexcept override {
         if (found_ != 0) return true;
+        polls_in_.store(::pthread_self(), std::memory_order_relaxed);
         if (written_.load(std::memory_order_relaxed)) {
             const std::lock_guard guard(submitting_);
             submit_now();
         }
-        found_ = ::io_uring_peek_batch_cqe(&ring_, found_list_.data(), places);
+        found_ = ::io_uring_peek_batch_cqe(&ring_, found_list_.data(), reports_at_once);
         if (found_ != 0 || limit.count() <= 0) return found_ != 0;
         __kernel_timespec time = time_of(limit);
         io_uring_cqe* first = nullptr;
         static_cast<void>(::io_uring_wait_cqe_timeout(
             &ring_, &first, limit == std::chrono::nanoseconds::max() ? nullptr : &time));
-        found_ = ::io_uring_peek_batch_cqe(&ring_, found_list_.data(), places);
+        found_ = ::io_uring_peek_batch_cqe(&ring_, found_list_.data(), reports_at_once);
         return found_ != 0;
     }
 
@@ -142,7 +155,7 @@ public:
             int result;
             unsigned flags;
         };
-        std::array<seen, places> reports;
+        std::array<seen, reports_at_once> reports;
         const unsigned count = std::exchange(found_, 0);
         for (unsigned i = 0; i < count; ++i)
             reports[i] = {found_list_[i]->user_data, found_list_[i]->res, found_list_[i]->flags};
@@ -240,9 +253,10 @@ private:
     int wakes_ = -1;
     std::mutex submitting_;
     std::atomic<bool> written_ = false;  // changed under the lock
+    std::atomic<pthread_t> polls_in_{};  // the thread that polled last (relaxed: only a hint)
     // Its own thread.
     unsigned found_ = 0;
-    std::array<io_uring_cqe*, places> found_list_;
+    std::array<io_uring_cqe*, reports_at_once> found_list_;
 };
 
 }  // namespace
