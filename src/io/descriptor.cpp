@@ -126,12 +126,13 @@ result<descriptor> descriptor::borrow(int number) noexcept {
     return descriptor(state);
 }
 
-result<std::size_t> descriptor::perform(direction which, detail::attempt attempt) {
-    if (state_ == nullptr) return no_descriptor();
+result<std::size_t> descriptor::perform(direction which, const detail::attempt& attempt) {
+    if (state_ == nullptr) [[unlikely]]
+        return no_descriptor();
     return state_->perform(which, attempt);
 }
 
-result<std::size_t> descriptor::call(detail::attempt asked) const {
+result<std::size_t> descriptor::call(const detail::attempt& asked) const {
     if (state_ == nullptr) return no_descriptor();
     return state_->call(asked);
 }

@@ -18,30 +18,44 @@ namespace weft::inline v0 {
 
 namespace detail {
 
+namespace {
+
+// Several sources may end the wait at once, or it is being published.
+[[gnu::noinline]] bool claim_in_steps(waiter& one) noexcept { return one.claim(); }
+
+}  // namespace
+
+// One side has become ready; under the watch's lock. Whoever is returned is to be woken after it.
+waiter* reactor::tell_side(watch::side& side) noexcept {
+    if (side.waiting() != nullptr) {
+        count(-1);
+        waiter* const one = side.take_waiting();
+        if (one->claim_at_once() || claim_in_steps(*one)) return one;
+    }
+    side.ready = true;
+    return nullptr;
+}
+
 void reactor::tell(std::uint64_t key, bool readable, bool writable, bool ended) noexcept {
     watch& told = watches.at(static_cast<std::uint32_t>(key));
-    waiter* woken[2] = {};
+    waiter* reader = nullptr;
+    waiter* writer = nullptr;
+    early_call* early = nullptr;
     {
         const std::lock_guard guard(told.lock);
         if (told.key() != key) return;  // its descriptor was closed, and another has its place
-        told.of(io::direction::read).ended |= ended;
-        const bool is[2] = {readable, writable};
-        for (std::size_t i = 0; i < 2; ++i) {
-            if (!is[i]) continue;
-            watch::side& side = told.sides[i];
-            if (side.waiting() != nullptr) {
-                count(-1);
-                waiter* const one = side.take_waiting();
-                if (one->claim()) {
-                    woken[i] = one;
-                    continue;
-                }
-            }
-            side.ready = true;
+        if (ended) told.of(io::direction::read).ended = true;
+        if (readable) {
+            reader = tell_side(told.of(io::direction::read));
+            early = std::exchange(told.early, nullptr);
         }
+        if (writable) writer = tell_side(told.of(io::direction::write));
     }
-    for (waiter* const one : woken)
-        if (one != nullptr) one->wake();
+    if (reader != nullptr) {
+        if (early != nullptr) early->make();
+        reader->wake();
+    }
+    if (writer != nullptr) writer->wake();
 }
 
 void reactor::fetch_watch(std::uint64_t key) noexcept {

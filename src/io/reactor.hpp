@@ -106,6 +106,7 @@ protected:
 
 private:
     static constexpr std::size_t fetch_distance = 4;
+    [[nodiscard, gnu::always_inline]] inline waiter* tell_side(watch::side& side) noexcept;
     void fetch_watch(std::uint64_t key) noexcept;
     void fetch_waiters(std::uint64_t key) noexcept;
 

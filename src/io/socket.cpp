@@ -44,6 +44,22 @@ result<void> without_value(const result<std::size_t>& done) {
     return {};
 }
 
+// More would keep others waiting too long whom the same reactor tells.
+constexpr std::size_t most_received_early = 16384;
+
+// One try each, of a span that stands where it was asked for. Not inlined, as system_call().
+[[gnu::noinline]] long receive(void* buffer, int number) noexcept {
+    const auto& into = *static_cast<const std::span<std::byte>*>(buffer);
+    const ssize_t size = ::recv(number, into.data(), into.size(), 0);
+    return size < 0 ? -static_cast<long>(errno) : size;
+}
+
+[[gnu::noinline]] long transmit(void* bytes, int number) noexcept {
+    const auto& from = *static_cast<const std::span<const std::byte>*>(bytes);
+    const ssize_t size = ::send(number, from.data(), from.size(), MSG_NOSIGNAL);
+    return size < 0 ? -static_cast<long>(errno) : size;
+}
+
 int limited(std::size_t bytes) noexcept {
     return static_cast<int>(std::min<std::size_t>(bytes, 0x3fff'ffff));
 }
@@ -83,11 +99,9 @@ result<void> socket_base::set_send_buffer(std::size_t bytes) {
 
 result<std::size_t> stream_socket::read_some(std::span<std::byte> buffer) {
     return descriptor_.perform(
-        direction::read,
-        [=](int number) noexcept {
-            return system_call([=] { return ::recv(number, buffer.data(), buffer.size(), 0); });
-        },
-        short_read_ == short_read::says_empty ? buffer.size() : 0);
+        direction::read, detail::attempt{&receive, &buffer,
+                                         short_read_ == short_read::says_empty ? buffer.size() : 0,
+                                         buffer.size() <= most_received_early});
 }
 
 result<std::size_t> stream_socket::read_some(std::span<const std::span<std::byte>> buffers) {
@@ -95,10 +109,7 @@ result<std::size_t> stream_socket::read_some(std::span<const std::span<std::byte
 }
 
 result<std::size_t> stream_socket::write_some(std::span<const std::byte> bytes) {
-    return descriptor_.perform(direction::write, [=](int number) noexcept {
-        return system_call(
-            [=] { return ::send(number, bytes.data(), bytes.size(), MSG_NOSIGNAL); });
-    });
+    return descriptor_.perform(direction::write, detail::attempt{&transmit, &bytes});
 }
 
 result<std::size_t> stream_socket::write_some(std::span<const std::span<const std::byte>> buffers) {

@@ -31,6 +31,7 @@ watch& watch_table::take() {
             const std::lock_guard guard(lock_);
             if (watch* const one = free_) {
                 free_ = one->next_free;
+                one->early = nullptr;
                 return *one;
             }
             chunk = where(made_).chunk;

@@ -24,6 +24,11 @@
 // descriptor, but its memory stays as long as the reactor; the generation grows each time, so what
 // was reported for the old one, and is still in somebody's hands, meets another number.
 //
+// Whoever waits to read on a loop may leave the call with the watch (early_call). The reactor makes
+// it when it has claimed him, after the unlock: so all that a batch of reports brings is read in a
+// row, which is cheaper than each between other things (docs/decisions/0011-io-in-batches.md). One
+// who was cancelled, or is closed, is not claimed by the reactor, and nothing was read.
+//
 // The lock is held for a few instructions, never over a call, a wake or a wait.
 //
 // SPDX-License-Identifier: Apache-2.0
@@ -43,6 +48,19 @@
 namespace weft::inline v0::detail {
 
 class reactor;
+
+/// A call that the reactor makes for one who waits. It lies on his stack, which stays in its place.
+struct early_call {
+    void make() noexcept {
+        result = tried->call(tried->function, number);
+        made = true;
+    }
+
+    const attempt* tried;
+    int number;
+    bool made = false;
+    long result = 0;
+};
 
 struct alignas(64) watch {
     class side {
@@ -84,9 +102,12 @@ struct alignas(64) watch {
     std::uint32_t generation = 0;
     int number = -1;  // of the descriptor; for a reactor that has to submit it again
     std::array<side, 2> sides;
-    // Guarded by the table's lock.
-    watch* next_free = nullptr;
+    union {
+        early_call* early = nullptr;  // of whoever waits to read, or nullptr
+        watch* next_free;             // of one that stands for nothing: guarded by the table's lock
+    };
 };
+static_assert(sizeof(watch) == 64);
 
 /// All watches of a reactor, by number. Thread-safe.
 class watch_table {

@@ -17,11 +17,15 @@
 #include <weft/fiber/this_fiber.hpp>
 #include <weft/sync/detail/deadline.hpp>
 
+#include "fiber/checkpoint.hpp"
 #include "io/system_call.hpp"
 
 namespace weft::inline v0::detail {
 
 namespace {
+
+// Beside the wait_outcomes: an edge came, and the reactor has made the call.
+constexpr long call_made = 256;
 
 constexpr wait_reason reasons[] = {{"waits to read"}, {"waits to write"}};
 
@@ -29,13 +33,32 @@ std::unexpected<std::error_code> closed_error() noexcept {
     return std::unexpected(make_error_code(errc::closed));
 }
 
-// One whose calls never have to wait lets others run now and then, and hears of its cancellation.
-std::error_code before_call() {
-    if (!this_fiber::get_id()) return {};
+// Whether it is of kind own, on a loop, and nothing is special about it: no hooks, and it is in no
+// actor_context. Then its stack stays in its place while it waits, and nobody else may be where its
+// buffer lies.
+[[gnu::always_inline]] inline bool goes_straight(const fiber_block& me) noexcept {
+    return me.attention.load(std::memory_order_relaxed) == 0 && me.isolated.held == nullptr;
+}
+
+// Who makes a call: nullptr, a plain thread.
+[[gnu::always_inline]] inline fiber_block* caller() noexcept {
+    const fiber_worker* const worker = fiber_worker::here();
+    return worker != nullptr ? worker->current : nullptr;
+}
+
+[[gnu::noinline]] std::error_code pass_checkpoint() {
     detail::yield_if_due_rarely();
     if (!this_fiber::stop_requested()) [[likely]]
         return {};
     return error_code_of(this_fiber::stop_reason());
+}
+
+// One whose calls never have to wait lets others run now and then, and hears of its cancellation.
+[[gnu::always_inline]] inline bool may_call(const fiber_block* me, std::error_code& stopped) {
+    if (me == nullptr || passes_at_once(*fiber_worker::here(), *me)) [[likely]]
+        return true;
+    stopped = pass_checkpoint();
+    return !stopped;
 }
 
 timespec* time_left(time_point deadline, timespec& left) noexcept {
@@ -57,7 +80,14 @@ public:
           open_((host.word_.fetch_add(user, std::memory_order_seq_cst) & closed) == 0) {}
     visit(const visit&) = delete;
     visit& operator=(const visit&) = delete;
-    ~visit() { host_.leave(); }
+    ~visit() {
+        // Being open is a user: while it is, this one is not the last.
+        std::uint32_t before = host_.word_.load(std::memory_order_relaxed);
+        if ((before & closed) != 0 ||
+            !host_.word_.compare_exchange_strong(before, before - user, std::memory_order_acq_rel,
+                                                 std::memory_order_relaxed)) [[unlikely]]
+            host_.leave();
+    }
     [[nodiscard]] explicit operator bool() const noexcept { return open_; }
 
 private:
@@ -115,6 +145,7 @@ void watched::wake_all() noexcept {
             waiter* const one = side.take_waiting();
             if (one->claim()) woken[i] = one;
         }
+        mine->early = nullptr;
     }
     for (waiter* const one : woken)
         if (one != nullptr) one->wake();
@@ -135,9 +166,18 @@ void watched::forget() noexcept {
 
 // --- waiting
 
+namespace {
+
+// Whether it is registered where those who run on this worker wait; a guest's worker asks its host.
+[[gnu::always_inline]] inline bool is_at_home(const watch& mine, const worker& here) noexcept {
+    return here.reactor != nullptr && here.attachment != nullptr && mine.home->serves(here.home);
+}
+
+}  // namespace
+
 // Where it is registered, for whoever runs here: now, if this is its first wait on this executor.
 //
-// Mostly it is registered already, and then no lock is taken:
+// Mostly it is registered already, and then no lock is taken (is_at_home()):
 //
 //   registers it (under the lock)                 waits again
 //   its watch knows its reactor, then             watch_  (acquire): what stands in the watch is
@@ -149,11 +189,8 @@ io::result<watch*> watched::settle() {
     const std::shared_ptr<reactor>* const here = reactor_here();
     if (here == nullptr)
         return std::unexpected(std::make_error_code(std::errc::operation_not_supported));
-    watch* mine = watch_.load(std::memory_order_acquire);
-    if (mine != nullptr && mine->home->serves((*here)->where())) [[likely]]
-        return mine;
     const std::lock_guard guard(settling_);
-    mine = watch_.load(std::memory_order_relaxed);
+    watch* const mine = watch_.load(std::memory_order_relaxed);
     if (mine != nullptr && home_->serves((*here)->where())) return mine;
     if (mine != nullptr) {
         {
@@ -192,7 +229,10 @@ class watched::listing {
 public:
     listing(const watched& host, watch& where, io::direction which, at_end ended) noexcept
         : host_(&host), where_(&where), which_(which), ended_(ended) {}
-    bool operator()(waiter& me) noexcept {
+    bool operator()(waiter& me) noexcept { return list(me, nullptr); }
+
+protected:
+    [[gnu::always_inline]] bool list(waiter& me, early_call* early) noexcept {
         const std::lock_guard guard(where_->lock);
         if (host_->is_closed()) return false;
         watch::side& side = where_->of(which_);
@@ -203,6 +243,7 @@ public:
                      ? "descriptor: a second fiber waits to read while one does already"
                      : "descriptor: a second fiber waits to write while one does already");
         side.set_waiting(&me);
+        if (early != nullptr) where_->early = early;
         where_->home->count(1);
         return true;
     }
@@ -214,6 +255,17 @@ private:
     at_end ended_;
 };
 
+// The same, with what the reactor is to do for him: of one who waits to read.
+class watched::listing_with_call : public listing {
+public:
+    listing_with_call(const watched& host, watch& where, at_end ended, early_call& early) noexcept
+        : listing(host, where, io::direction::read, ended), early_(&early) {}
+    bool operator()(waiter& me) noexcept { return list(me, early_); }
+
+private:
+    early_call* early_;
+};
+
 // Takes him out again.
 class watched::delisting {
 public:
@@ -223,6 +275,7 @@ public:
         watch::side& side = where_->of(which_);
         if (side.waiting() != &me) return;
         side.set_waiting(nullptr);
+        if (which_ == io::direction::read) where_->early = nullptr;
         where_->home->count(-1);
     }
 
@@ -238,6 +291,18 @@ private:
         or_event(wait_endlessly(reason, listing(*this, mine, which, ended), withdraw)));
 }
 
+// To read. `result` is that of the call, if the reactor has made it.
+[[gnu::noinline]] long watched::wait_with_call(watch& mine, const attempt& tried, at_end ended,
+                                               long& result) {
+    early_call early{.tried = &tried, .number = number_};
+    delisting withdraw(mine, io::direction::read);
+    const wait_outcome outcome =
+        or_event(wait_endlessly(reasons[std::to_underlying(io::direction::read)],
+                                listing_with_call(*this, mine, ended, early), withdraw));
+    if (early.made) result = early.result;
+    return early.made ? call_made : std::to_underlying(outcome);
+}
+
 // With a deadline, or for a reason that is not cancellable.
 [[gnu::noinline]] long watched::wait_until(watch& mine, io::direction which, time_point deadline,
                                            const wait_reason& reason, at_end ended) {
@@ -248,12 +313,17 @@ private:
 // What it calls last takes its frame.
 long watched::wait_for_edge(io::direction which, time_point deadline, const wait_reason& reason,
                             at_end ended) {
-    if (!this_fiber::get_id()) return wait_in_thread(which, deadline);
-    const place found = settle_or_say();
-    if (found.where == nullptr) return found.error;
+    const fiber_worker* const worker = fiber_worker::here();
+    if (worker == nullptr || worker->current == nullptr) return wait_in_thread(which, deadline);
+    watch* mine = watch_.load(std::memory_order_acquire);
+    if (mine == nullptr || !is_at_home(*mine, worker->exec)) [[unlikely]] {
+        const place found = settle_or_say();
+        if (found.where == nullptr) return found.error;
+        mine = found.where;
+    }
     if (deadline != no_deadline || !reason.cancellable)
-        return wait_until(*found.where, which, deadline, reason, ended);
-    return wait_in_list(*found.where, which, reason, ended);
+        return wait_until(*mine, which, deadline, reason, ended);
+    return wait_in_list(*mine, which, reason, ended);
 }
 
 // A plain thread has no reactor: it sleeps in poll(2), and has a descriptor that close() writes to.
@@ -297,44 +367,61 @@ long watched::wait_for_edge(io::direction which, time_point deadline, const wait
 
 // --- calls
 
-// What a wait_for_edge() that came back means for the call around it; none: it goes on.
+// What a wait_for_edge() means for the call around it, if it is not that an edge came.
 [[gnu::noinline]] std::error_code watched::after_wait(long outcome) const noexcept {
     if (outcome < 0) return {static_cast<int>(-outcome), std::system_category()};
     if (is_closed()) return make_error_code(errc::closed);
-    if (outcome == std::to_underlying(wait_outcome::event)) return {};
     return report_of(static_cast<wait_outcome>(outcome)).error();
 }
 
-io::result<std::size_t> watched::perform(io::direction which, attempt tried) {
+io::result<std::size_t> watched::perform(io::direction which, const attempt& tried) {
     const visit inside(*this);
-    if (!inside) return closed_error();
-    if (const std::error_code stopped = before_call()) return std::unexpected(stopped);
-    if (which == io::direction::read && tried.full == 0)  // it may leave some, and use up the edge
-        emptied_.store(false, std::memory_order_relaxed);
-    bool empty =
-        tried.full != 0 && emptied_.load(std::memory_order_relaxed) && bool(this_fiber::get_id());
-    for (;;) {
-        const long result = empty ? -EAGAIN : tried.call(tried.function, number_);
-        if (result >= 0) {
-            const auto count = static_cast<std::size_t>(result);
-            if (tried.full != 0)
-                emptied_.store(count < tried.full && count != 0 &&
-                                   watch_.load(std::memory_order_relaxed) != nullptr,
-                               std::memory_order_relaxed);
-            return count;
-        }
-        if (result == -EINTR) continue;
-        if (result != -EAGAIN && result != -EWOULDBLOCK) return system_error_of(result);
-        WEFT_TEST_POINT("watched: not now");
-        const long outcome = wait_for_edge(which, no_deadline, reasons[std::to_underlying(which)],
-                                           empty ? at_end::go_on : at_end::wait);
-        empty = false;
-        if (const std::error_code otherwise = after_wait(outcome))
-            return std::unexpected(otherwise);
+    if (!inside) [[unlikely]]
+        return closed_error();
+    const fiber_block* const me = caller();
+    if (std::error_code stopped; !may_call(me, stopped)) [[unlikely]]
+        return std::unexpected(stopped);
+    at_end ended = at_end::wait;
+    long result = 0;
+    if (tried.full != 0 && emptied_.load(std::memory_order_relaxed) && me != nullptr) {
+        ended = at_end::go_on;
+        result = -EAGAIN;
+    } else {
+        // Of a read that says nothing: it may leave some, and use up the edge.
+        if (which == io::direction::read && tried.full == 0)
+            emptied_.store(false, std::memory_order_relaxed);
+        result = tried.call(tried.function, number_);
     }
+    while (result < 0) {
+        if (result == -EAGAIN || result == -EWOULDBLOCK) {
+            WEFT_TEST_POINT("watched: not now");
+            watch* const mine = watch_.load(std::memory_order_acquire);
+            const fiber_worker* const worker = fiber_worker::here();
+            const bool leaves_it = tried.anywhere && which == io::direction::read &&
+                                   mine != nullptr && me != nullptr && goes_straight(*me) &&
+                                   is_at_home(*mine, worker->exec);
+            const long outcome =
+                leaves_it
+                    ? wait_with_call(*mine, tried, ended, result)
+                    : wait_for_edge(which, no_deadline, reasons[std::to_underlying(which)], ended);
+            ended = at_end::wait;
+            if (outcome == call_made) continue;
+            if (outcome != std::to_underlying(wait_outcome::event) || is_closed()) [[unlikely]]
+                return std::unexpected(after_wait(outcome));
+        } else if (result != -EINTR) {
+            return system_error_of(result);
+        }
+        result = tried.call(tried.function, number_);
+    }
+    const auto count = static_cast<std::size_t>(result);
+    if (tried.full != 0)
+        emptied_.store(
+            count < tried.full && count != 0 && watch_.load(std::memory_order_relaxed) != nullptr,
+            std::memory_order_relaxed);
+    return count;
 }
 
-io::result<std::size_t> watched::call(attempt asked) {
+io::result<std::size_t> watched::call(const attempt& asked) {
     const visit inside(*this);
     if (!inside) return closed_error();
     long result = -EINTR;
@@ -349,12 +436,14 @@ io::result<void> wait_until_ready(watched* waited, io::direction which, time_poi
     watched& host = *waited;
     const watched::visit inside(host);
     if (!inside) return closed_error();
-    if (const std::error_code stopped = before_call()) return std::unexpected(stopped);
+    const fiber_block* const me = caller();
+    if (std::error_code stopped; !may_call(me, stopped)) [[unlikely]]
+        return std::unexpected(stopped);
     bool empty = false;
     if (which == io::direction::read) {
         // One that has passed already is a question, and the edge may be on its way.
         empty = deadline == no_deadline && host.emptied_.load(std::memory_order_relaxed) &&
-                bool(this_fiber::get_id());
+                me != nullptr;
         // The edge is used up here: the read that follows has to try.
         host.emptied_.store(false, std::memory_order_relaxed);
     }
@@ -368,8 +457,8 @@ io::result<void> wait_until_ready(watched* waited, io::direction which, time_poi
             host.wait_for_edge(which, deadline, reasons[std::to_underlying(which)],
                                empty ? watched::at_end::go_on : watched::at_end::wait);
         empty = false;
-        if (const std::error_code otherwise = host.after_wait(outcome))
-            return std::unexpected(otherwise);
+        if (outcome != std::to_underlying(wait_outcome::event) || host.is_closed()) [[unlikely]]
+            return std::unexpected(host.after_wait(outcome));
     }
 }
 

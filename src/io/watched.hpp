@@ -57,9 +57,9 @@ public:
         return (word_.load(std::memory_order_seq_cst) & closed) != 0;
     }
 
-    [[nodiscard]] io::result<std::size_t> perform(io::direction which, attempt tried);
+    [[nodiscard]] io::result<std::size_t> perform(io::direction which, const attempt& tried);
     /// One that never has to wait, and is not cancelled.
-    [[nodiscard]] io::result<std::size_t> call(attempt asked);
+    [[nodiscard]] io::result<std::size_t> call(const attempt& asked);
     friend io::result<void> wait_until_ready(watched* waited, io::direction which,
                                              time_point deadline);
     /// The same without entering: for a private one. False: it cannot be waited for.
@@ -69,6 +69,7 @@ public:
 private:
     class visit;
     class listing;
+    class listing_with_call;
     class delisting;
 
     void leave() noexcept;
@@ -87,6 +88,8 @@ private:
                                      const wait_reason& reason, at_end ended = at_end::wait);
     [[nodiscard]] long wait_in_list(watch& mine, io::direction which, const wait_reason& reason,
                                     at_end ended);
+    [[nodiscard]] long wait_with_call(watch& mine, const attempt& tried, at_end ended,
+                                      long& result);
     [[nodiscard]] long wait_until(watch& mine, io::direction which, time_point deadline,
                                   const wait_reason& reason, at_end ended);
     [[nodiscard]] long wait_in_thread(io::direction which, time_point deadline);

@@ -41,6 +41,8 @@ struct attempt {
     /// Of a read from a stream socket: a result below that says that nothing is left for now. 0: it
     /// says nothing.
     std::size_t full = 0;
+    /// It does not mind where it is called: its reactor may do so for a fiber that waits.
+    bool anywhere = false;
 };
 }  // namespace detail
 
@@ -118,7 +120,7 @@ public:
                                               },
                                               &function, full});
     }
-    [[nodiscard]] result<std::size_t> perform(direction which, detail::attempt attempt);
+    [[nodiscard]] result<std::size_t> perform(direction which, const detail::attempt& attempt);
 
     /// One that never has to wait, as those that ask or set something.
     /// Suspends: never. Cancel: ignored. From: any fiber or thread. Fails: as the call does;
@@ -131,7 +133,7 @@ public:
                                     },
                                     &function});
     }
-    [[nodiscard]] result<std::size_t> call(detail::attempt asked) const;
+    [[nodiscard]] result<std::size_t> call(const detail::attempt& asked) const;
 
     /// Once; then it does nothing. Whoever waits on it gets errc::closed, and so do all calls
     /// after it.
