@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/prefetch.hpp"
 #include "base/thread_block.hpp"
 
 namespace weft::inline v0::detail {
@@ -20,6 +21,8 @@ constexpr std::uint32_t mixed_at_once = 16;
 constexpr std::uint32_t least_to_mix = 64;
 // Places in the ring.
 constexpr std::uint32_t fetched_ahead = 4;
+// Of a runnable: a fiber's control block, all of which is written if it starts here, and ends.
+constexpr std::size_t fetched_lines = 4;
 // Runnables taken from the overflow list. Few while the ring is well filled: what is there is the
 // youngest, and if that starts others in turn, few are alive at a time (decisions/0005).
 constexpr std::size_t most_at_once = 128;
@@ -27,6 +30,12 @@ constexpr std::size_t enough = 256;
 constexpr std::size_t some = 4;
 // With that many in the ring, which is what a searcher finds worthwhile, children are kept back.
 constexpr std::uint32_t well_filled = 8;
+
+// Another processor may have written it last.
+[[gnu::always_inline]] inline void fetch(const runnable& ahead) noexcept {
+    for (std::size_t i = 0; i < fetched_lines; ++i)
+        prefetch_for_write(reinterpret_cast<const std::byte*>(&ahead) + 64 * i);
+}
 
 }  // namespace
 
@@ -171,7 +180,7 @@ runnable* pool_worker::take_from_queues() noexcept {
         took_hidden = true;
         return ready.pop();
     }
-    if (runnable* const ahead = ring.peek(fetched_ahead)) __builtin_prefetch(ahead, 1);
+    if (runnable* const ahead = ring.peek(fetched_ahead)) fetch(*ahead);
     return r;
 }
 

@@ -15,6 +15,8 @@
 
 #include <weft/base/version.hpp>
 
+#include "base/prefetch.hpp"
+
 namespace weft::inline v0::detail {
 
 inline constexpr std::size_t block_step = 64;     // sizes are multiples of it
@@ -77,7 +79,7 @@ private:
     // Of a control block all that is written at its birth.
     [[gnu::always_inline]] static void fetch(void* block) noexcept {
         for (std::size_t at = 0; at < 4 * block_step; at += block_step)
-            __builtin_prefetch(static_cast<std::byte*>(block) + at, 1);
+            prefetch_for_write(static_cast<std::byte*>(block) + at);
     }
     [[nodiscard]] void* take_slowly(std::size_t size);
     void give_back_slowly(void* memory, std::size_t size) noexcept;

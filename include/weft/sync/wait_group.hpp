@@ -22,8 +22,10 @@
 
 namespace weft::inline v0 {
 
-/// Thread-safe. What happened before a done() happens before the wait() that it ends.
-class wait_group {
+/// Thread-safe. What happened before a done() happens before the wait() that it ends. It has a
+/// cache line for itself: every done() takes that to its own processor, and with it whatever else
+/// lay there, such as the variables of whoever starts the fibers.
+class alignas(64) wait_group {
 public:
     explicit wait_group(std::size_t count = 0) noexcept : word_(count) {}
     wait_group(const wait_group&) = delete;
