@@ -7,6 +7,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include <weft/base/assert.hpp>
 #include <weft/base/test_point.hpp>
@@ -40,7 +41,9 @@ runnable* pool_worker::find() noexcept {
     for (;;) {
         at.store(activity_of_worker::searching, std::memory_order_relaxed);
         runnable* r = look_around();
-        if (r == nullptr && lives_by_mail_ && !searching && !core.one_cpu) r = await_mail();
+        const bool has_awaited = std::exchange(awaited_in_vain_, false);
+        if (r == nullptr && lives_by_mail_ && !has_awaited && !searching && !core.one_cpu)
+            r = await_mail();
         if (r == nullptr && !searching) searching = core.parked.start_searching();
         if (r == nullptr && searching) r = search();
         if (r != nullptr) {
@@ -65,6 +68,31 @@ runnable* pool_worker::await_mail() noexcept {
         if (i % 16 == 0) pause();
     }
     return nullptr;
+}
+
+// The same before a fiber leaves. Each time counts as a dispatch, so that timers, the reactor and
+// those who wait elsewhere have their turn.
+bool worker::await_closely(come_function has_come, const void* what) noexcept {
+    return shared->await_for_running(has_come, what);
+}
+
+bool pool_worker::await_for_running(come_function has_come, const void* what) noexcept {
+    if (!lives_by_mail_ || core.one_cpu || !is_bare() || !core.overflow.empty()) return false;
+    if (!count_transfer()) return false;
+    for (unsigned i = 1; i <= looks_at_mail; ++i) {
+        if (has_come(what)) return true;
+        if (!mail.empty()) break;
+        if (i % 16 == 0) pause();
+    }
+    count_missed();
+    awaited_in_vain_ = true;
+    return false;
+}
+
+// Whether its own queues are empty.
+bool pool_worker::is_bare() const noexcept {
+    return idle() && slot.load(std::memory_order_relaxed) == nullptr && ring.size() == 0 &&
+           !keeps_back.load(std::memory_order_relaxed);
 }
 
 runnable* pool_worker::search() noexcept {

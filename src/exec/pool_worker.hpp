@@ -128,6 +128,7 @@ struct alignas(64) pool_worker final : worker {
     void start_shared(runnable* r) noexcept;
     void start_child_of_group(runnable* r) noexcept;
     [[nodiscard]] runnable* take_back_from_queues(wanted_function wanted, const void* by) noexcept;
+    [[nodiscard]] bool await_for_running(come_function has_come, const void* what) noexcept;
     void put_in_slot(runnable* r) noexcept;
     [[gnu::always_inline]] void put_in_ring(runnable* r, std::memory_order order) noexcept {
         if (!ring.push(r, order)) [[unlikely]]
@@ -148,6 +149,7 @@ private:
     [[nodiscard]] runnable* take_overflow() noexcept;
     [[nodiscard]] runnable* find() noexcept;
     [[nodiscard]] runnable* await_mail() noexcept;
+    [[nodiscard]] bool is_bare() const noexcept;
     [[nodiscard]] runnable* search() noexcept;
     [[nodiscard]] runnable* steal_from_others(std::uint32_t least) noexcept;
     [[nodiscard]] runnable* steal_from(pool_worker& victim, std::uint32_t least) noexcept;
@@ -158,7 +160,8 @@ private:
     void receive(runnable* r, std::memory_order order = std::memory_order_release) noexcept;
 
     unsigned looks_ = 0;
-    bool lives_by_mail_ = false;  // what it last found came that way
+    bool lives_by_mail_ = false;    // what it last found came that way
+    bool awaited_in_vain_ = false;  // by what has run here last
     bool turn_of_bound_ = false;
     std::array<runnable*, 1024> loot_;
 };

@@ -9,7 +9,7 @@
 // it the first and the third; the second and what follows the registers are for its birth, its end
 // and reports:
 //
-//     0   runnable | waiter | home
+//     0   runnable | waiter | permit | home
 //    64   activity | how it was born | the list of its executor
 //   128   what a wait looks at | registers
 //   192   exceptions in flight | counts, and the rest
@@ -33,6 +33,8 @@
 #include <weft/fiber/options.hpp>
 #include <weft/fiber/this_fiber.hpp>
 #include <weft/fiber/waiter.hpp>
+
+#include "fiber/permit.hpp"
 
 namespace weft::inline v0::detail {
 
@@ -66,6 +68,7 @@ struct fiber_marks {
         of_group = 4,      // a child of a task group
         trivial = 8,       // its callable needs no destructor
         far = 16,          // not to be found by a census: it is listed from its birth
+        wrapped = 32,      // extras say what is resumed in its stead; the fiber alone changes it
     };
 
     [[nodiscard]] bool pinned() const noexcept { return (marks & stays_put) != 0; }
@@ -73,6 +76,10 @@ struct fiber_marks {
     [[nodiscard]] bool is_child() const noexcept { return (marks & of_group) != 0; }
     [[nodiscard]] bool is_trivial() const noexcept { return (marks & trivial) != 0; }
     [[nodiscard]] bool is_far() const noexcept { return (marks & far) != 0; }
+    [[nodiscard]] bool is_wrapped() const noexcept { return (marks & wrapped) != 0; }
+    void set_wrapped(bool is) noexcept {
+        marks = static_cast<std::uint8_t>((marks & ~wrapped) | (is ? wrapped : 0));
+    }
 
     std::uint8_t callable_at;  // in units
     std::uint8_t marks;
@@ -81,12 +88,14 @@ struct fiber_marks {
 /// The wait_reason of a block that is no fiber: not started yet by start_fiber(), or ended.
 inline constinit const wait_reason no_fiber{"is no fiber"};
 
+using fiber_permit = basic_permit<std::atomic, publisher_spin>;
+
 /// Whose fiber it is. A base, so that it stands beside the waiter: a waker asks for both.
 struct fiber_home {
     executor* home;
 };
 
-struct fiber_block : runnable, fiber_marks, waiter, fiber_home, activity {
+struct fiber_block : runnable, fiber_marks, waiter, fiber_permit, fiber_home, activity {
     fiber_block(executor& where, const birth& how, fiber_marks marked) noexcept
         : fiber_marks(marked),
           waiter(waiter::who::fiber),
@@ -103,6 +112,8 @@ struct fiber_block : runnable, fiber_marks, waiter, fiber_home, activity {
     [[nodiscard]] void* callable() noexcept {
         return reinterpret_cast<std::byte*>(this) + callable_at * unit;
     }
+    [[nodiscard]] fiber_permit& permit() noexcept { return *this; }
+    [[nodiscard]] const fiber_permit& permit() const noexcept { return *this; }
     [[nodiscard]] stack_kind stack() const noexcept {
         return static_cast<stack_kind>(runnable::kind & ~(started_bit | guest_bit));
     }
@@ -117,7 +128,7 @@ struct fiber_block : runnable, fiber_marks, waiter, fiber_home, activity {
 
     /// What a waker posts: the fiber, or what its hooks made of it.
     [[nodiscard]] runnable* resumed_as() noexcept {
-        return !is_wrapped ? this : resumed_as_wrapped();
+        return !is_wrapped() ? this : resumed_as_wrapped();
     }
 
     // Rarely.
@@ -133,10 +144,8 @@ struct fiber_block : runnable, fiber_marks, waiter, fiber_home, activity {
     // For dumps: nullptr while it is ready or runs; &no_fiber before its start and after its end.
     std::atomic<const wait_reason*> reason = &no_fiber;
     std::atomic<std::uint8_t> attention;
-    bool is_wrapped = false;               // extras say what is resumed in its stead
-    bool is_listed = false;                // in the list of its executor
-    std::atomic<std::uint8_t> permit = 0;  // park and unpark
-    std::atomic<bool> locked = false;      // guards the next three, and the scopes in extras
+    bool is_listed = false;            // in the list of its executor
+    std::atomic<bool> locked = false;  // guards the next three, and the scopes in extras
     cancel_reason stop_reason = cancel_reason::none;  // the fiber's own
     std::atomic<bool> has_handle = false;             // an exception is kept for join()
     bool finished = false;
@@ -179,6 +188,9 @@ struct swapped_fiber final : fiber_block {
     using fiber_block::fiber_block;
     std::optional<swapped_backend> where;  // from its first run to its end
 };
+
+// A fiber that is parked is woken without touching any other line of its block.
+static_assert(sizeof(runnable) + sizeof(waiter) + sizeof(executor*) <= 64 + sizeof(fiber_marks));
 
 #if !WEFT_ASAN && !WEFT_TSAN
 static_assert(sizeof(own_fiber) <= 256, "a control block, registers included");

@@ -22,7 +22,7 @@ namespace weft::inline v0::detail {
 
 struct fiber_extras {
     std::string name;
-    runnable* resumed_as = nullptr;  // in the fiber's stead, if it is_wrapped
+    runnable* resumed_as = nullptr;  // in the fiber's stead, if it is_wrapped()
     stack_source* stacks = nullptr;  // the user's
 
     // The fiber alone.

@@ -315,7 +315,7 @@ runnable* after_yield(fiber_worker& worker, fiber_block& left) noexcept {
 // The last hook's part: see hooks.cpp.
 runnable* publish_left(fiber_worker& worker, fiber_block& left, runnable* resumed_by) noexcept {
     left.extras->resumed_as = resumed_by;
-    left.is_wrapped = resumed_by != &left;
+    left.set_wrapped(resumed_by != &left);
     departure* const what = left.extras->leaving.what;
     if (left.extras->leaving.waits) {
         const auto& request = static_cast<const wait_request&>(*what);

@@ -92,7 +92,7 @@ void suspend_below(fiber_block& me) {
     if (waits && request->deadline != no_deadline) made.emplace(me);
     wait_timer* const timer = made ? made->get() : nullptr;
     leave_with(&after_hooks, timer, request);
-    me.is_wrapped = false;
+    me.set_wrapped(false);
     if (!waits) return;
     end_wait(me, timer, *request);
     // Before the hooks above go on: they may wait for something else, in another list.

@@ -67,6 +67,8 @@ namespace {
 // Two fibers that wake each other and wait, until it is over.
 class tireless_pair {
 public:
+    explicit tireless_pair(long most = 100'000'000) : most_(most) {}
+
     template <class Spawn>
     void start(Spawn spawn, const std::function<bool()>& over) {
         for (std::size_t i = 0; i < 2; ++i)
@@ -75,7 +77,7 @@ public:
                 sides_[i] = handles_[i].get();
                 while (sides_[1 - i] == nullptr) yield();
                 fiber_handle& other = *sides_[1 - i];
-                while (!over() && turns_ < 100'000'000) {
+                while (!over() && turns_ < most_) {
                     ++turns_;
                     unpark(other);
                     static_cast<void>(park());
@@ -84,7 +86,10 @@ public:
             });
     }
 
+    [[nodiscard]] bool has_given_up() const { return turns_ >= most_; }
+
 private:
+    const long most_;
     std::atomic<fiber_handle*> sides_[2] = {};
     std::unique_ptr<fiber_handle> handles_[2];
     std::atomic<long> turns_ = 0;
@@ -102,6 +107,35 @@ POOL_TEST("pool: two that wake each other for ever do not starve a timer") {
     pair.start([&](auto f) { spawn(f); }, [&] { return rang.load(); });
     p.drain();
     CHECK(rang);
+}
+
+// Each looks at its permit before it leaves, and finds it mostly.
+WEFT_TEST("pool: two on a worker each that unpark each other for ever do not starve a timer") {
+    pool p({.workers = 2});
+    std::atomic<unsigned> rang = 0;
+    for (unsigned i = 0; i < 2; ++i)
+        go(p, {.worker = i}, [&] {
+            static_cast<void>(sleep_for(1ms));
+            ++rang;
+        });
+    tireless_pair pair(20'000'000);
+    unsigned which = 0;
+    pair.start([&](auto f) { go(p, {.worker = which++}, f); }, [&] { return rang == 2; });
+    p.drain();
+    CHECK(!pair.has_given_up());
+}
+
+// It looks at its permit only while its worker has nothing else to do.
+WEFT_TEST("pool: one that waits for its permit does not keep a worker from others it may run") {
+    pool p({.workers = 2});
+    std::atomic<unsigned> ran = 0;
+    tireless_pair pair(20'000'000);
+    unsigned which = 0;
+    pair.start([&](auto f) { go(p, {.worker = which++}, f); }, [&] { return ran == 200; });
+    for (unsigned i = 0; i < 200; ++i)
+        i % 2 == 0 ? go(p, [&] { ++ran; }) : go(p, {.worker = i / 2 % 2}, [&] { ++ran; });
+    p.drain();
+    CHECK(!pair.has_given_up());
 }
 
 POOL_TEST("pool: two that wake each other for ever do not starve those who are ready") {

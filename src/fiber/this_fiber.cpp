@@ -6,10 +6,10 @@
 #include <algorithm>
 
 #include <weft/base/assert.hpp>
-#include <weft/base/test_point.hpp>
 #include <weft/fiber/cancel.hpp>
 #include <weft/fiber/suspend.hpp>
 
+#include "base/prefetch.hpp"
 #include "fiber/fiber_life.hpp"
 #include "fiber/fiber_list.hpp"
 #include "fiber/fiber_worker.hpp"
@@ -70,63 +70,51 @@ std::expected<void, std::error_code> sleep(time_point deadline) {
 
 // --- park and unpark
 
-// The permit: none, given, or "somebody waits for it".
-//
-//   park                                          unpark
-//   given? take it                                not awaited: make it given    (seq_cst RMW)
-//   publish: CAS none -> awaited  (seq_cst)       awaited: under the block's lock make it given,
-//   woken by the event: take it                   claim the fiber; then wake it
-//   withdraw: under the lock, awaited -> none
-//
-// All are read-modify-writes of one word: either unpark sees that it is awaited, or the CAS fails
-// because it is given. The lock is for one that is cancelled or late at the same moment: it does
-// not go on, to wait for something else, while an unpark that saw it waiting has yet to claim it.
+// The protocol is permit.hpp's.
+
 namespace {
-enum permit : std::uint8_t { none, given, awaited };
+
+// Two fibers on two workers that unpark each other in turn: while neither worker has anything else
+// to do, each looks at its permit for a moment before it leaves, and nobody has to be woken. For
+// those alone that may run nowhere else; a wake of any other stays on the waker's side.
+bool await_permit(fiber_block& me) noexcept {
+    detail::worker& here = fiber_worker::here()->exec;
+    if (me.bound_to == 0 || here.shared == nullptr || me.isolated.held != nullptr ||
+        me.attention.load(std::memory_order_relaxed) != detail::apart_bit)
+        return false;
+    return here.await_closely(
+               [](const void* block) noexcept {
+                   return static_cast<const fiber_block*>(block)->permit().is_given();
+               },
+               &me) &&
+           me.permit().take();
 }
+
+}  // namespace
 
 std::expected<void, std::error_code> park() { return park_until(no_deadline); }
 
 std::expected<void, std::error_code> park_until(time_point deadline) {
     static constexpr wait_reason reason{"is parked"};
     fiber_block& me = running("park: called outside any fiber");
-    std::uint8_t held = given;
-    if (me.permit.load(std::memory_order_relaxed) == given &&
-        me.permit.compare_exchange_strong(held, none, std::memory_order_acquire))
-        return {};
+    if (me.permit().take() || await_permit(me)) return {};
     const wait_outcome outcome = wait(
-        reason, deadline,
-        [permit = &me.permit](waiter&) noexcept {
-            std::uint8_t expected = none;
-            return permit->compare_exchange_strong(expected, awaited, std::memory_order_seq_cst);
-        },
-        [&me](waiter&) noexcept {
-            const detail::block_lock lock(me);
-            std::uint8_t expected = awaited;  // a permit that came meanwhile stays
-            me.permit.compare_exchange_strong(expected, none, std::memory_order_seq_cst);
-        });
+        reason, deadline, [permit = &me.permit()](waiter&) noexcept { return permit->await(); },
+        [&me](waiter&) noexcept { me.permit().withdraw(); });
     if (outcome == wait_outcome::event) {
-        me.permit.exchange(none, std::memory_order_acquire);
+        static_cast<void>(me.permit().take());
         return {};
     }
     if (outcome == wait_outcome::timed_out) return error(std::errc::timed_out);
     return cancelled_error();
 }
 
+// If it is parked all that is written is in the first line of its block.
 void unpark(const fiber_handle& fiber) noexcept {
     fiber_block* const block = detail::handle_access::block(fiber);
     if (block == nullptr) return;
-    std::uint8_t seen = block->permit.load(std::memory_order_relaxed);
-    while (seen != awaited)
-        if (block->permit.compare_exchange_weak(seen, given, std::memory_order_seq_cst)) return;
-    WEFT_TEST_POINT("unpark: the permit is awaited");
-    bool won = false;
-    {
-        const detail::block_lock lock(*block);
-        won = block->permit.exchange(given, std::memory_order_seq_cst) == awaited &&
-              block->waiter::claim();
-    }
-    if (won) block->wake();
+    detail::prefetch_for_write(block);
+    if (block->permit().give([block] { return block->waiter::claim(); })) block->wake();
 }
 
 // --- handles

@@ -31,7 +31,7 @@ void waiter::wake() noexcept {
     if (what == who::thread) return static_cast<detail::thread_waiter&>(*this).wake_thread();
     auto& woken = static_cast<detail::fiber_block&>(*this);
     detail::worker* const here = detail::this_thread_block().runs_for;
-    if (here == nullptr || &here->home != woken.home || !here->local || woken.is_wrapped ||
+    if (here == nullptr || &here->home != woken.home || !here->local || woken.is_wrapped() ||
         here->front != nullptr)
         return wake_otherwise(woken);
     here->wake_here(&woken);

@@ -129,6 +129,12 @@ struct worker {
                          std::memory_order_relaxed);
     }
 
+    /// Of a pool's worker, among others: one that runs here has nothing to do until `has_come`. If
+    /// the worker has nothing else to do, nor any other thread for it, that is looked at for about
+    /// a microsecond. True: it has come. False: leave.
+    using come_function = bool (*)(const void* what) noexcept;
+    [[nodiscard]] bool await_closely(come_function has_come, const void* what) noexcept;
+
     /// A woken one: to the slot if this worker has one, but not forever.
     void wake(runnable* r) noexcept {
         if (shared != nullptr) return wake_shared(r);
