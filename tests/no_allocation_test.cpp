@@ -32,9 +32,13 @@ void ignore(const volatile void*) {}
 
 #else
 
-void* counted(std::size_t size) {
+void* counted_or_null(std::size_t size) noexcept {
     allocations.fetch_add(1, std::memory_order_relaxed);
-    if (void* memory = std::malloc(size)) return memory;
+    return std::malloc(size);
+}
+
+void* counted(std::size_t size) {
+    if (void* memory = counted_or_null(size)) return memory;
     throw std::bad_alloc();
 }
 
@@ -42,6 +46,12 @@ void* counted(std::size_t size) {
 
 void* operator new(std::size_t size) { return counted(size); }
 void* operator new[](std::size_t size) { return counted(size); }
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+    return counted_or_null(size);
+}
+void* operator new[](std::size_t size, const std::nothrow_t&) noexcept {
+    return counted_or_null(size);
+}
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete[](void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
