@@ -1,8 +1,8 @@
 // biased_lock.hpp - a spin lock that costs one thread no locked instruction.
 //
 // A channel between fibers of one thread is locked by that thread alone, millions of times. After
-// some hundred times in a row the lock is biased to it: from then on it goes in by two plain stores
-// and a look. Another thread that comes revokes the bias, once, by a barrier in all threads of the
+// 64 times in a row the lock is biased to it: from then on it goes in by two plain stores and a
+// look. Another thread that comes revokes the bias, once, by a barrier in all threads of the
 // process, which is a system call (some microseconds).
 //
 //   the thread that has the bias                  another, which holds word_
@@ -65,7 +65,7 @@ public:
     /// Whoever holds it asks, and whoever tests it.
     [[nodiscard]] bool is_biased() const noexcept { return by_owner_; }
 
-    static constexpr std::uint32_t first_patience = 256;
+    static constexpr std::uint32_t first_patience = 64;
     static constexpr std::uint32_t second_patience = 65'536;
 
 protected:  // tests/model breaks it in derived classes
