@@ -17,7 +17,7 @@ namespace {
 
 // Now and then a worker with many gives some away.
 constexpr unsigned looks_between_mixing = 8;
-constexpr std::uint32_t mixed_at_once = 16;
+constexpr std::uint32_t one_mixed_of = 32;
 constexpr std::uint32_t least_to_mix = 64;
 // Places in the ring.
 constexpr std::uint32_t fetched_ahead = 4;
@@ -104,10 +104,11 @@ runnable* pool_worker::look_around() noexcept {
 
 // Fibers that only yield never leave nobody with nothing to do, so nothing would be taken from a
 // worker that has more of them than another, or less of its processor. A few of the eldest go where
-// any worker finds them. Fibers that are woken stay: they belong to whoever wakes them.
+// any worker finds them: of many more than of few, so that in the end all have as many. Fibers that
+// are woken stay: they belong to whoever wakes them.
 void pool_worker::mix() noexcept {
     if (std::exchange(yields, 0) < least_to_mix || ring.size() < least_to_mix) return;
-    const std::uint32_t count = ring.pop_some(loot_, mixed_at_once);
+    const std::uint32_t count = ring.pop_some(loot_, ring.size() / one_mixed_of);
     core.overflow.push(std::span(loot_).first(count));
     core.notify();
 }

@@ -110,8 +110,10 @@ void leave_thread(fiber_worker& worker, thread_fiber& me, runnable* next) noexce
     adopt_thread(me);
 }
 
-// From one of the worker's shared stacks to another straight on, otherwise by the worker.
-void leave_shared_stack(fiber_worker& worker, swapped_fiber& me, runnable* next) noexcept {
+// From one of the worker's shared stacks to another straight on, otherwise by the worker. Inlined:
+// a frame more would be kept, with the others, while the fiber waits.
+[[gnu::always_inline]] inline void leave_shared_stack(fiber_worker& worker, swapped_fiber& me,
+                                                      runnable* next) noexcept {
     thread_block& thread = this_thread_block();
     me.running = thread.running;
     if (next != nullptr && next->kind == swapped_kind) {
