@@ -10,6 +10,9 @@
 //                             suspend(): after = ...
 //                             swap  ----------------> after(B); return what runs next
 //
+// A swapped fiber does so if the other has another shared stack of their worker: it makes room for
+// it there, and whoever goes on settles what it left on its own (swapped_backend::follow).
+//
 // On a loop a wait is published before the fiber leaves: only this thread resumes it. Where others
 // may, and for a suspend(), a hook or an end, what is to be done comes once it is off its stack
 // (`after`), by whoever goes on; and after that has published a fiber, nothing of it is touched.

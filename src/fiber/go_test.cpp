@@ -19,6 +19,7 @@
 #include <weft/stack/stack_cache.hpp>
 
 #include "loops.hpp"
+#include "scarce_stacks.hpp"
 
 using namespace weft;
 using namespace std::chrono_literals;
@@ -268,18 +269,7 @@ LOOP_TEST("go: stacks come from the user's source, and go back there") {
 }
 
 LOOP_TEST("go: no stack for one means that it waits for the next that is given back") {
-    struct scarce final : stack_source {
-        stack take(std::size_t size) override {
-            if (left == 0) throw std::bad_alloc();
-            --left;
-            return shared_stacks().take(size);
-        }
-        void give_back(stack used) noexcept override {
-            ++left;
-            shared_stacks().give_back(used);
-        }
-        int left = 2;
-    } source;
+    weft_test::scarce_stacks source(2);
     int ended = 0;
     for (int i = 0; i < 10; ++i)
         spawn({.stacks = &source}, [&] {

@@ -24,6 +24,7 @@
 #include <weft/fiber/this_fiber.hpp>
 
 #include "loops.hpp"
+#include "scarce_stacks.hpp"
 
 using namespace weft;
 using namespace std::chrono_literals;
@@ -119,19 +120,7 @@ WEFT_TEST("swapped: a few that begin one after the other lie on different stacks
 }
 
 WEFT_TEST("swapped: a worker has as many shared stacks as its source has, if there are fewer") {
-    class three final : public stack_source {
-    public:
-        stack take(std::size_t size) override {
-            if (left == 0) throw std::bad_alloc();
-            --left;
-            return shared_stacks().take(size);
-        }
-        void give_back(stack used) noexcept override {
-            ++left;
-            shared_stacks().give_back(used);
-        }
-        int left = 3;
-    } source;
+    weft_test::scarce_stacks source(3);
     {
         loop s({.stacks = &source});
         CHECK(crowd(s, 10, 10, 0) == 10);

@@ -39,9 +39,15 @@ struct connection {
     io::tcp_stream there;
 };
 
-// A fiber's first wait for a descriptor registers it; only after that reads are made for it.
 void say(std::initializer_list<connection*> to, std::string_view text) {
     for (connection* const one : to) one->there.write_all(text).value();
+}
+
+// A fiber's first wait for a descriptor registers it; only after that reads are made for it.
+void let_them_wait_twice(weft_test::loop_fixture& test, std::initializer_list<connection*> all) {
+    test.run_until_blocked();
+    say(all, "first");
+    test.run_until_blocked();
 }
 
 }  // namespace
@@ -61,9 +67,7 @@ LOOP_TEST("tcp: what a batch of reports brings is read before any of its fibers 
         got += b.read();
         unread += a.unread();
     });
-    run_until_blocked();
-    say({&a, &b}, "first");
-    run_until_blocked();
+    let_them_wait_twice(*this, {&a, &b});
     say({&a, &b}, "second");
     run();
     CHECK(got == "secondsecond");
@@ -86,9 +90,7 @@ LOOP_TEST("tcp: bytes that were read for one who waited are his, though it is cl
         std::array<std::byte, 1> more;
         after = b.here.read_some(more).error();
     });
-    run_until_blocked();
-    say({&a, &b}, "first");
-    run_until_blocked();
+    let_them_wait_twice(*this, {&a, &b});
     say({&a, &b}, "second");
     run();
     CHECK(got == "second");
@@ -107,9 +109,7 @@ MATRIX_TEST("tcp: nothing is read for one who is cancelled as its bytes come") {
         CHECK(a.read() == "first");
         CHECK(a.read() == "second");
     });
-    run_until_blocked();
-    say({&a, &b}, "first");
-    run_until_blocked();
+    let_them_wait_twice(*this, {&a, &b});
     reads.request_stop();
     say({&a, &b}, "second");
     run();
@@ -131,9 +131,7 @@ LOOP_TEST("tcp: a large read is made by its own fiber, and in whole") {
         CHECK(b.read() == "first");
         got = b.read(1 << 20);
     });
-    run_until_blocked();
-    say({&a, &b}, "first");
-    run_until_blocked();
+    let_them_wait_twice(*this, {&a, &b});
     say({&a, &b}, "second");
     run();
     CHECK(got == "second");

@@ -1,5 +1,11 @@
 // watched.cpp - see watched.hpp: entering, waiting, closing.
 //
+// A call is tried; if the kernel refuses it for now, the caller is put into the watch (listing) and
+// leaves; the reactor finds him there (reactor::tell), and may have made the call already when he
+// goes on. Whoever is cancelled takes himself out (delisting); close() takes out both sides.
+//
+// A long file, for these meet in one word and one watch, and share what is known of both.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "io/watched.hpp"
 
