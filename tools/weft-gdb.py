@@ -95,6 +95,11 @@ class Fiber:
     def reason(self):
         """What it waits for, or None."""
         reason = load(self.block["reason"])
+        # One with the lowest bit counts only while the word of the wait says that it waits.
+        if int(reason) & 1:
+            if int(load(self.block["state"]["word_"])) & 7 not in (1, 2, 6, 7):
+                return None
+            reason = gdb.Value(int(reason) - 1).cast(reason.type)
         return reason["text"].string() if int(reason) != 0 else None
 
     def is_cancelled(self):

@@ -7,7 +7,7 @@
     .macro  call_and_jump_back name, function
     .globl  \name
     .type   \name, @function
-    .p2align 4
+    .p2align 6
 \name:
     .cfi_startproc
     _CET_ENDBR

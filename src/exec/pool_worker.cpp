@@ -189,10 +189,9 @@ runnable* pool_worker::take_from_queues() noexcept {
 // Now and then one goes to the ring, so that others there, or in `ready`, have their turn. If there
 // are none it stays: from the ring it would be stolen, away from the one that it works with.
 void pool_worker::put_in_slot(runnable* r) noexcept {
-    if (slot_left == 0) {
-        slot_left = slot_limit;
-        if (ring.size() != 0 || !ready.empty()) return put_in_ring(r, std::memory_order_seq_cst);
-    }
+    if (slot_left == 0 && has_slot_had_its_time(ring.size() >= enough) &&
+        (ring.size() != 0 || !ready.empty())) [[unlikely]]
+        return put_in_ring(r, std::memory_order_seq_cst);
     --slot_left;
     slot_changes.add(1);  // before: whoever sees r there sees this, too
     if (runnable* const displaced = slot.exchange(r, std::memory_order_seq_cst))

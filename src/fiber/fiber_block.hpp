@@ -68,7 +68,6 @@ struct fiber_marks {
         of_group = 4,      // a child of a task group
         trivial = 8,       // its callable needs no destructor
         far = 16,          // not to be found by a census: it is listed from its birth
-        wrapped = 32,      // extras say what is resumed in its stead; the fiber alone changes it
     };
 
     [[nodiscard]] bool pinned() const noexcept { return (marks & stays_put) != 0; }
@@ -76,10 +75,6 @@ struct fiber_marks {
     [[nodiscard]] bool is_child() const noexcept { return (marks & of_group) != 0; }
     [[nodiscard]] bool is_trivial() const noexcept { return (marks & trivial) != 0; }
     [[nodiscard]] bool is_far() const noexcept { return (marks & far) != 0; }
-    [[nodiscard]] bool is_wrapped() const noexcept { return (marks & wrapped) != 0; }
-    void set_wrapped(bool is) noexcept {
-        marks = static_cast<std::uint8_t>((marks & ~wrapped) | (is ? wrapped : 0));
-    }
 
     std::uint8_t callable_at;  // in units
     std::uint8_t marks;
@@ -87,6 +82,19 @@ struct fiber_marks {
 
 /// The wait_reason of a block that is no fiber: not started yet by start_fiber(), or ended.
 inline constinit const wait_reason no_fiber{"is no fiber"};
+
+/// A reason that counts only while the wait word says that the fiber waits: it need not be taken
+/// back, and the next wait, which mostly is for the same, need not write it again.
+[[nodiscard]] inline const wait_reason* standing(const wait_reason* reason) noexcept {
+    return reinterpret_cast<const wait_reason*>(reinterpret_cast<std::uintptr_t>(reason) | 1U);
+}
+/// What such a one, or any other, means.
+[[nodiscard]] inline const wait_reason* meant_by(const wait_reason* reason, bool waits) noexcept {
+    const auto bits = reinterpret_cast<std::uintptr_t>(reason);
+    if ((bits & 1U) == 0) return reason;
+    return waits ? reinterpret_cast<const wait_reason*>(bits - 1U) : nullptr;
+}
+static_assert(alignof(wait_reason) > 1);
 
 using fiber_permit = basic_permit<std::atomic, publisher_spin>;
 
@@ -126,6 +134,9 @@ struct fiber_block : runnable, fiber_marks, waiter, fiber_permit, fiber_home, ac
         return (attention.load(std::memory_order_seq_cst) & cancelled_bit) != 0;
     }
 
+    /// Whether extras say what is resumed in its stead.
+    [[nodiscard]] bool is_wrapped() const noexcept { return what == who::wrapped_fiber; }
+    void set_wrapped(bool is) noexcept { what = is ? who::wrapped_fiber : who::fiber; }
     /// What a waker posts: the fiber, or what its hooks made of it.
     [[nodiscard]] runnable* resumed_as() noexcept {
         return !is_wrapped() ? this : resumed_as_wrapped();
@@ -141,7 +152,8 @@ struct fiber_block : runnable, fiber_marks, waiter, fiber_permit, fiber_home, ac
     // What a wait looks at.
     isolation_slot isolated;
     activity* running;  // what the thread says runs, while this fiber does: a coroutine inside it
-    // For dumps: nullptr while it is ready or runs; &no_fiber before its start and after its end.
+    // For dumps: nullptr, or a standing one, while it is ready or runs; &no_fiber before its start
+    // and after its end.
     std::atomic<const wait_reason*> reason = &no_fiber;
     std::atomic<std::uint8_t> attention;
     bool is_listed = false;            // in the list of its executor

@@ -65,7 +65,10 @@ WEFT_NO_SANITIZE void copy_name(const identity& from, std::array<char, 16>& to) 
 }
 
 WEFT_NO_SANITIZE const wait_reason* reason_of(const fiber_block& block) noexcept {
-    return look(&block.reason, __ATOMIC_ACQUIRE);
+    const wait_reason* const reason = look(&block.reason, __ATOMIC_ACQUIRE);
+    static_assert(sizeof(block.state) == sizeof(std::uint32_t));
+    const auto word = look(reinterpret_cast<const std::uint32_t*>(&block.state));
+    return meant_by(reason, wait_state::says_waiting(word));
 }
 
 WEFT_NO_SANITIZE const executor* home_of(const fiber_block& block) noexcept {

@@ -61,6 +61,41 @@ MATRIX_TEST("dump: one that runs and has never waited is listed as running") {
     CHECK(count(seen, "fiber next: has not started") == 1);
 }
 
+// With each of the ways that a wait goes: for its event alone, and one that can be cancelled.
+MATRIX_TEST("dump: what a fiber waits for is told while it waits, and no longer") {
+    static constexpr wait_reason firm{"waits firmly", false};
+    static constexpr wait_reason soft{"waits softly"};
+    waiter* waiting = nullptr;
+    const auto publish = [&waiting](waiter& me) noexcept {
+        waiting = &me;
+        return true;
+    };
+    std::vector<std::string> seen;
+    spawn({.name = "waits"}, [&] {
+        yield();
+        for (int round = 0; round < 3; ++round) {
+            wait(firm, no_deadline, publish);
+            seen = dumped();
+            CHECK(count(seen, "fiber waits: running") == 1);
+            wait(soft, no_deadline, publish, [](waiter&) noexcept {});
+            seen = dumped();
+            CHECK(count(seen, "fiber waits: running") == 1);
+        }
+    });
+    const auto wake = [&](const char* told) {
+        s.run_until_blocked();
+        CHECK(count(dumped(), told) == 1);
+        REQUIRE(waiting->claim());
+        waiting->wake();
+        CHECK(count(dumped(), "fiber waits: ready") == 1);
+    };
+    for (int round = 0; round < 3; ++round) {
+        wake("fiber waits: waits firmly");
+        wake("fiber waits: waits softly");
+    }
+    run();
+}
+
 MATRIX_TEST("dump: each is listed once, whether it has waited or not") {
     std::vector<std::string> seen;
     spawn({.name = "ready"}, [] { yield(); });

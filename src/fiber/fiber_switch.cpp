@@ -292,12 +292,19 @@ runnable* after_yield(fiber_worker& worker, fiber_block& left) noexcept {
     leave(worker, me, next);
 }
 
+// By a look instead of a write: mostly it is what it was.
+[[gnu::always_inline]] inline void note_running(const thread_block& thread,
+                                                fiber_block& me) noexcept {
+    if (me.running != thread.running) [[unlikely]]
+        me.running = thread.running;
+}
+
 // A fiber of kind own on a loop leaves for another of its kind. Says who left for it in turn;
 // nullptr: one that ended, for which there is something to be done.
 [[gnu::always_inline]] inline const context* switch_to_own(thread_block& thread,
                                                            fiber_worker& worker, fiber_block& me,
                                                            fiber_block& other) noexcept {
-    me.running = thread.running;
+    note_running(thread, me);
     worker.current = &other;
     note_runs(other);
     thread.running = other.running;
@@ -308,7 +315,7 @@ runnable* after_yield(fiber_worker& worker, fiber_block& left) noexcept {
 [[gnu::always_inline]] inline const context* switch_to_worker(thread_block& thread,
                                                               fiber_worker& worker, fiber_block& me,
                                                               runnable* next) noexcept {
-    me.running = thread.running;
+    note_running(thread, me);
     worker.then = next;
     return swap_clean(*thread.exceptions, me.where, worker.home).left;
 }
@@ -351,34 +358,56 @@ departure* keep_if_swapped(fiber_worker& worker, fiber_block& me, departure* wha
 
 namespace {
 
-template <class Wait>
-void* callable_of(Wait& wait) noexcept {
-    return &wait + 1;
-}
+// A wait without a deadline, as it comes in registers.
+template <class Operations>
+struct given_wait {
+    void* given;
+    const Operations& operations;
+    const wait_reason* reason;
+    void* withdrawer;
+
+    given_wait(void* callable, void* known, std::uint64_t why, std::int64_t by) noexcept
+        : given(callable),
+          operations(*static_cast<const Operations*>(known)),
+          reason(reinterpret_cast<const wait_reason*>(why)),
+          withdrawer(reinterpret_cast<void*>(by)) {}
+
+    [[nodiscard]] bool publish(fiber_block& me) const noexcept {
+        return operations.call(given, me);
+    }
+    /// Where the callable lies, for one that has to find it there.
+    [[nodiscard]] void* in_memory() noexcept { return operations.fits ? &given : given; }
+};
+using firm_wait = given_wait<firm_operations>;
+using endless_wait = given_wait<endless_operations>;
 
 // One that cannot go the straight way.
-[[gnu::noinline]] void wait_firmly_otherwise(firm_wait& wait, const firm_operations& operations) {
-    wait_request request{{callable_of(wait), operations.relocate},
-                         operations.call,
+[[gnu::noinline]] unsigned char wait_firmly_otherwise(void* given, void* known,
+                                                      std::uint64_t reason, std::int64_t) {
+    firm_wait wait(given, known, reason, 0);
+    wait_request request{{wait.in_memory(), wait.operations.relocate},
+                         wait.operations.call_at,
                          wait.reason,
                          no_deadline,
                          wait_outcome::event};
     wait_function(&request, nullptr);
-    wait.outcome = request.outcome;
+    return std::to_underlying(request.outcome);
 }
 
-[[gnu::noinline]] void wait_endlessly_otherwise(endless_wait& wait,
-                                                const endless_operations& operations) {
-    withdrawing_request request{{{callable_of(wait), operations.relocate},
-                                 operations.call,
+[[gnu::noinline]] unsigned char wait_endlessly_otherwise(void* given, void* known,
+                                                         std::uint64_t reason,
+                                                         std::int64_t withdrawer) {
+    endless_wait wait(given, known, reason, withdrawer);
+    withdrawing_request request{{{wait.in_memory(), wait.operations.relocate},
+                                 wait.operations.call_at,
                                  wait.reason,
                                  no_deadline,
                                  wait_outcome::event,
                                  true},
                                 wait.withdrawer,
-                                operations.withdraw};
+                                wait.operations.withdraw};
     wait_withdrawing_function(&request, nullptr);
-    wait.outcome = request.outcome;
+    return std::to_underlying(request.outcome);
 }
 
 // A fiber of kind own on a loop, with nothing special, leaves and comes back. Nothing is to be done
@@ -386,7 +415,9 @@ void* callable_of(Wait& wait) noexcept {
 [[gnu::always_inline]] inline void leave_straight(thread_block& thread, fiber_worker& worker,
                                                   fiber_block& me,
                                                   const wait_reason* reason) noexcept {
-    me.reason.store(reason, std::memory_order_relaxed);
+    const wait_reason* const meanwhile = standing(reason);
+    if (me.reason.load(std::memory_order_relaxed) != meanwhile) [[unlikely]]
+        me.reason.store(meanwhile, std::memory_order_relaxed);
     runnable* const next = worker.exec.pick();
     const context* left = &me.where;
     if (next == nullptr || next->kind != own_kind) [[unlikely]]
@@ -397,7 +428,6 @@ void* callable_of(Wait& wait) noexcept {
         note_runs(me);
     if (left == nullptr) [[unlikely]]
         arrive();
-    me.reason.store(nullptr, std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -414,46 +444,50 @@ namespace {
 
 // As wait_firmly_function(), of kind swapped. In one frame: it is kept, with those above it, while
 // the fiber waits.
-[[gnu::noinline]] void wait_firmly_swapped(firm_wait& wait, const firm_operations& operations) {
+[[gnu::noinline]] unsigned char wait_firmly_swapped(void* given, void* known, std::uint64_t reason,
+                                                    std::int64_t) {
+    const firm_wait wait(given, known, reason, 0);
     fiber_worker& worker = *fiber_worker::here();
     auto& me = static_cast<swapped_fiber&>(*worker.current);
     list(me);
     me.state.begin_firmly();
-    if (!operations.call(callable_of(wait), me)) {
+    if (!wait.publish(me)) [[unlikely]] {
         me.state.end_firmly();
-        wait.outcome = wait_outcome::ready;
-        return;
+        return std::to_underlying(wait_outcome::ready);
     }
-    me.reason.store(wait.reason, std::memory_order_relaxed);
+    me.reason.store(standing(wait.reason), std::memory_order_relaxed);
     leave_shared_stack(worker, me, worker.exec.pick());
     me.reason.store(nullptr, std::memory_order_relaxed);
+    return std::to_underlying(wait_outcome::event);
 }
 
 // Without a frame of its own.
-[[gnu::noinline]] void wait_firmly_apart(firm_wait& wait, const firm_operations& operations) {
-    return is_merely_swapped(fiber_worker::here()) ? wait_firmly_swapped(wait, operations)
-                                                   : wait_firmly_otherwise(wait, operations);
+[[gnu::noinline]] unsigned char wait_firmly_apart(void* given, void* known, std::uint64_t reason,
+                                                  std::int64_t none) {
+    return is_merely_swapped(fiber_worker::here())
+               ? wait_firmly_swapped(given, known, reason, none)
+               : wait_firmly_otherwise(given, known, reason, none);
 }
 
 }  // namespace
 
 // A wait for one event alone, of a fiber of kind own on a loop: everything else has set apart_bit.
-void wait_firmly_function(void* argument, void* known) {
-    auto& wait = *static_cast<firm_wait*>(argument);
-    const auto& operations = *static_cast<const firm_operations*>(known);
+[[gnu::aligned(64)]] unsigned char wait_firmly_function(void* given, void* known,
+                                                        std::uint64_t reason, std::int64_t none) {
+    const firm_wait wait(given, known, reason, 0);
     thread_block& thread = this_thread_block();
     fiber_worker* const worker = thread.fibers;
     if (worker == nullptr || worker->current == nullptr || is_special(*worker->current))
         [[unlikely]]
-        return wait_firmly_apart(wait, operations);
+        return wait_firmly_apart(given, known, reason, none);
     fiber_block& me = *worker->current;
     me.state.begin_firmly();
-    if (!operations.call(callable_of(wait), me)) {
+    if (!wait.publish(me)) [[unlikely]] {
         me.state.end_firmly();
-        wait.outcome = wait_outcome::ready;
-        return;
+        return std::to_underlying(wait_outcome::ready);
     }
     leave_straight(thread, *worker, me, wait.reason);
+    return std::to_underlying(wait_outcome::event);
 }
 
 namespace {
@@ -469,60 +503,61 @@ namespace {
 
 // A fiber of a loop waits until its event comes, or until it is cancelled: leave() comes back then.
 template <class Leave>
-[[gnu::always_inline]] inline void wait_on_loop(fiber_worker& worker, fiber_block& me,
-                                                endless_wait& wait,
-                                                const endless_operations& operations,
-                                                Leave leave) noexcept {
+[[gnu::always_inline]] inline wait_outcome wait_on_loop(fiber_worker& worker, fiber_block& me,
+                                                        const endless_wait& wait,
+                                                        Leave leave) noexcept {
     me.closed.store(worker.exec.closed, std::memory_order_relaxed);
-    if (!me.state.begin(me.closed, [&me] { return me.is_cancelled(); })) [[unlikely]] {
-        wait.outcome = wait_outcome::cancelled;
-        return;
-    }
-    if (!operations.call(callable_of(wait), me)) [[unlikely]] {
+    if (!me.state.begin(me.closed, [&me] { return me.is_cancelled(); })) [[unlikely]]
+        return wait_outcome::cancelled;
+    if (!wait.publish(me)) [[unlikely]] {
         if (!me.state.end_ready(me.closed)) leave_for_canceller(worker, me);
-        wait.outcome = wait_outcome::ready;
-        return;
+        return wait_outcome::ready;
     }
     leave();
-    wait.outcome = me.state.outcome();
-    if (wait.outcome != wait_outcome::event) [[unlikely]]
-        operations.withdraw(wait.withdrawer, me);
+    const wait_outcome outcome = me.state.outcome();
+    if (outcome != wait_outcome::event) [[unlikely]]
+        wait.operations.withdraw(wait.withdrawer, me);
+    return outcome;
 }
 
 // Of kind swapped. In one frame: it is kept, with those above it, while the fiber waits.
-[[gnu::noinline]] void wait_endlessly_swapped(endless_wait& wait,
-                                              const endless_operations& operations) {
+[[gnu::noinline]] unsigned char wait_endlessly_swapped(void* given, void* known,
+                                                       std::uint64_t reason,
+                                                       std::int64_t withdrawer) {
+    const endless_wait wait(given, known, reason, withdrawer);
     fiber_worker& worker = *fiber_worker::here();
     auto& me = static_cast<swapped_fiber&>(*worker.current);
     list(me);
-    wait_on_loop(worker, me, wait, operations, [&] {
-        me.reason.store(wait.reason, std::memory_order_relaxed);
+    return std::to_underlying(wait_on_loop(worker, me, wait, [&] {
+        me.reason.store(standing(wait.reason), std::memory_order_relaxed);
         leave_shared_stack(worker, me, worker.exec.pick());
         me.reason.store(nullptr, std::memory_order_relaxed);
-    });
+    }));
 }
 
 // Without a frame of its own.
-[[gnu::noinline]] void wait_endlessly_apart(endless_wait& wait,
-                                            const endless_operations& operations) {
-    return is_merely_swapped(fiber_worker::here()) ? wait_endlessly_swapped(wait, operations)
-                                                   : wait_endlessly_otherwise(wait, operations);
+[[gnu::noinline]] unsigned char wait_endlessly_apart(void* given, void* known, std::uint64_t reason,
+                                                     std::int64_t withdrawer) {
+    return is_merely_swapped(fiber_worker::here())
+               ? wait_endlessly_swapped(given, known, reason, withdrawer)
+               : wait_endlessly_otherwise(given, known, reason, withdrawer);
 }
 
 }  // namespace
 
 // The same, and it can be cancelled.
-void wait_endlessly_function(void* argument, void* known) {
-    auto& wait = *static_cast<endless_wait*>(argument);
-    const auto& operations = *static_cast<const endless_operations*>(known);
+[[gnu::aligned(64)]] unsigned char wait_endlessly_function(void* given, void* known,
+                                                           std::uint64_t reason,
+                                                           std::int64_t withdrawer) {
+    const endless_wait wait(given, known, reason, withdrawer);
     thread_block& thread = this_thread_block();
     fiber_worker* const worker = thread.fibers;
     if (worker == nullptr || worker->current == nullptr || is_special(*worker->current))
         [[unlikely]]
-        return wait_endlessly_apart(wait, operations);
+        return wait_endlessly_apart(given, known, reason, withdrawer);
     fiber_block& me = *worker->current;
-    wait_on_loop(*worker, me, wait, operations,
-                 [&] { leave_straight(thread, *worker, me, wait.reason); });
+    return std::to_underlying(
+        wait_on_loop(*worker, me, wait, [&] { leave_straight(thread, *worker, me, wait.reason); }));
 }
 
 namespace {
@@ -582,7 +617,7 @@ void wait_function(void* argument, void*) {
         if (!may_wait(me, request)) return;
         hooked = (me.attention.load(std::memory_order_relaxed) & hook_bit) != 0;
     }
-    me.reason.store(request.reason, std::memory_order_relaxed);
+    me.reason.store(standing(request.reason), std::memory_order_relaxed);
     if (hooked) [[unlikely]]
         leave_through_hooks(me, request, true);
     else if (request.deadline != no_deadline) [[unlikely]]
@@ -634,7 +669,7 @@ namespace {
 }  // namespace
 
 // On a loop the fiber may queue itself before it has left: nobody else takes from that queue.
-void yield_function(void*, void*) {
+[[gnu::aligned(64)]] void yield_function(void*, void*) {
     thread_block& thread = this_thread_block();
     fiber_worker* const worker = thread.fibers;
     WEFT_ASSERT(worker != nullptr && worker->current != nullptr, "yield: called outside any fiber");

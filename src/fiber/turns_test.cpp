@@ -2,6 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <chrono>
 #include <vector>
 
 #include <weft/exec/pool.hpp>
@@ -9,6 +10,7 @@
 #include "loops.hpp"
 
 using namespace weft;
+using namespace std::chrono_literals;
 
 // Every so many dispatches the loop looks around: that must not cost anybody its turn. With 32 or
 // 61 fibers it would be the same one's each time.
@@ -26,6 +28,69 @@ MATRIX_TEST("turns: however many yield, each has its turn, in order") {
         REQUIRE(turns.size() == 70 * count);
         for (std::size_t i = 0; i < turns.size(); ++i) REQUIRE(turns[i] == i % count);
     }
+}
+
+// The queue changes its ways with its length: order, and nobody lost, over all lengths.
+LOOP_TEST("turns: a queue that grows long and short again keeps its order") {
+    std::vector<std::size_t> turns;
+    std::size_t next = 0;
+    const auto turn = [&turns](std::size_t i) { return [&turns, i] { turns.push_back(i); }; };
+    for (const std::size_t length : {9U, 255U, 256U, 511U, 512U, 513U, 700U, 1500U, 300U, 600U}) {
+        while (next - turns.size() < length) spawn(turn(next++));
+        while (next - turns.size() > length / 3) {
+            REQUIRE(s.step());
+            if (next % 7 == 0) spawn(turn(next++));
+        }
+    }
+    run();
+    REQUIRE(turns.size() == next);
+    for (std::size_t i = 0; i < turns.size(); ++i) REQUIRE(turns[i] == i);
+}
+
+namespace {
+
+// Two wake each other through the slot, each turn takes `each` by the clock, and as many others as
+// told do nothing but yield. How many turns the two have from one round of those to the next.
+long turns_in_a_row(std::size_t others, std::chrono::nanoseconds each) {
+    manual_clock clock;
+    loop slotted({.external_wakes = false, .wake_slot = true, .clock = &clock});
+    long turns = 0;
+    std::vector<long> rounds;  // the turns when each of them began
+    const auto is_over = [&rounds] { return rounds.size() == 4; };
+    fiber_handle pair[2];
+    for (std::size_t i = 0; i < 2; ++i)
+        go(slotted, [&, i] {
+            pair[i] = this_fiber::handle();
+            yield();
+            if (i == 0) unpark(pair[1]);
+            while (!is_over()) {
+                park();
+                ++turns;
+                clock.advance(each);
+                unpark(pair[1 - i]);
+            }
+        });
+    for (std::size_t i = 0; i < others; ++i)
+        go(slotted, [&, i] {
+            for (; !is_over(); yield())
+                if (i == 0) rounds.push_back(turns);
+        });
+    CHECK(!slotted.run());
+    return rounds[3] - rounds[2];
+}
+
+}  // namespace
+
+LOOP_TEST("turns: with few ready, wakes go through the slot 64 times in a row") {
+    CHECK(turns_in_a_row(1, 0ns) == 65);
+    CHECK(turns_in_a_row(100, 0ns) == 65);
+    CHECK(turns_in_a_row(100, 10us) == 65);
+}
+
+LOOP_TEST("turns: with many ready, wakes go through the slot 512 times in a row, or for 50 us") {
+    CHECK(turns_in_a_row(2000, 0ns) == 513);
+    CHECK(turns_in_a_row(2000, 200ns) == 4 * 64 + 1);
+    CHECK(turns_in_a_row(2000, 10us) == 65);
 }
 
 WEFT_TEST("turns: however many yield on a pool of one worker, each has its turn") {

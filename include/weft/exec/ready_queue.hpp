@@ -2,9 +2,9 @@
 //
 // A queue of a few runnables is in the cache. One of a hundred thousand is not, and then every
 // dispatch waits for memory twice: for the runnable, and for what that touches first (a fiber's
-// stack). So each runnable in the queue knows the one `distance` places behind it. When a long
+// stack). So in a long queue each runnable knows the one `distance` places behind it. When such a
 // queue is popped, that one is fetched; half the distance later it has arrived, and what it points
-// to is fetched.
+// to is fetched. A queue is long from `fetch_from` runnables on, until it is half that.
 //
 //   pop   .  .  .  .  .  .  .  x8 .          x8 is fetched
 //         |  .  .  .  x4 .  .  .  .          what x4 touches is fetched (x4 came 4 pops ago)
@@ -26,18 +26,19 @@ class ready_queue {
 public:
     [[nodiscard]] bool empty() const noexcept { return head_ == nullptr; }
     [[nodiscard]] std::size_t size() const noexcept {
-        return static_cast<std::size_t>(beyond_ + static_cast<std::ptrdiff_t>(distance) + 1);
+        return static_cast<std::size_t>(beyond_ + base_);
     }
 
     /// From now on what runs here calls the kernel, which uses the cache for itself: so even a
     /// short queue is fetched ahead, and more of what each touches.
     void expect_kernel() noexcept {
-        fetch_from_ = fetch_from_with_kernel;
+        end_fetching();
+        beyond_ += fetch_from_ - fetch_from_with_kernel;
+        base_ = fetch_from_ = fetch_from_with_kernel;
         lines_ = lines_with_kernel;
     }
 
     void push(runnable* r) noexcept {
-        r->next_node = nullptr;
         if (head_ == nullptr)
             head_ = r;
         else
@@ -54,13 +55,15 @@ public:
         return r;
     }
 
+    /// Whether there are many: then most of them are not in the cache.
+    [[nodiscard]] bool is_long() const noexcept { return is_long_; }
     /// Whether pop_simple() will do: it is not long, and the owner keeps nothing elsewhere.
     [[nodiscard]] bool is_simple() const noexcept { return !is_special_; }
     /// The same as pop(), while is_simple().
     [[nodiscard]] runnable* pop_simple() noexcept {
         runnable* const r = head_;
         if (r == nullptr) return nullptr;
-        head_ = r->next_node;
+        head_ = r == tail_ ? nullptr : r->next_node;
         --beyond_;
         return r;
     }
@@ -73,43 +76,60 @@ public:
     /// Moves everything out, in order, as a list of next_node links.
     [[nodiscard]] runnable* take_all() noexcept {
         runnable* const all = head_;
+        if (all != nullptr) tail_->next_node = nullptr;
         head_ = tail_ = nullptr;
-        beyond_ = nothing;
         end_fetching();
+        beyond_ = -base_;
         return all;
     }
 
 private:
     static constexpr std::size_t distance = 8;
-    static constexpr std::size_t fetch_from = 512;  // fewer are in the cache anyway
-    static constexpr std::size_t fetch_from_with_kernel = 16;
+    static constexpr std::ptrdiff_t fetch_from = 512;  // fewer are in the cache anyway
+    static constexpr std::ptrdiff_t fetch_from_with_kernel = 16;
+    static_assert(fetch_from_with_kernel / 2 >= static_cast<std::ptrdiff_t>(distance));
     static constexpr unsigned lines = 2;
     static constexpr unsigned lines_with_kernel = 8;
     static constexpr std::size_t line = 64;
-    static constexpr std::ptrdiff_t nothing = -static_cast<std::ptrdiff_t>(distance) - 1;
     // Of a runnable, beside its first line: what a fiber's switch touches (fiber_block.hpp).
     static constexpr std::size_t second_line = 128;
 
     // `behind_` is the one that stands `distance` places before the tail; each push moves both by
     // one.
     void note_distance(runnable* r) noexcept {
-        if (beyond_ == 0) behind_ = head_;
+        if (!is_long_) [[unlikely]]
+            return begin_fetching();
         behind_->ahead_node = r;
         behind_ = behind_->next_node;
-        if (size() >= fetch_from_) [[unlikely]]
-            is_long_ = is_special_ = true;
+    }
+
+    // With fetch_from_ in the queue; again after half as many were pushed at the earliest.
+    [[gnu::noinline]] void begin_fetching() noexcept {
+        behind_ = head_;
+        runnable* ahead = head_;
+        for (std::size_t i = 0; i < distance; ++i) ahead = ahead->next_node;
+        for (;; ahead = ahead->next_node) {
+            behind_->ahead_node = ahead;
+            behind_ = behind_->next_node;
+            if (ahead == tail_) break;
+        }
+        is_long_ = is_special_ = true;
+        base_ = fetch_from_ / 2;
+        beyond_ += fetch_from_ - base_;
     }
 
     void end_fetching() noexcept {
         fetched_ = 0;
         is_long_ = false;
         is_special_ = has_others_;
+        beyond_ += base_ - fetch_from_;
+        base_ = fetch_from_;
     }
 
     // r was popped and at least `distance` others are behind it, so its link ahead is of this stay
     // in the queue.
     [[gnu::noinline]] void fetch_ahead(runnable& r) noexcept {
-        if (size() < fetch_from_) return end_fetching();
+        if (beyond_ < 0) return end_fetching();
         runnable* const ahead = r.ahead_node;
         __builtin_prefetch(ahead, 1);
         __builtin_prefetch(reinterpret_cast<std::byte*>(ahead) + second_line, 1);
@@ -126,15 +146,17 @@ private:
     }
 
     runnable* head_ = nullptr;
-    runnable* tail_ = nullptr;  // valid while head_ is not nullptr
-    // How many there are beyond `distance`, less one: a push asks for nothing but its sign.
-    std::ptrdiff_t beyond_ = nothing;
+    runnable* tail_ = nullptr;  // valid while head_ is not nullptr; its next_node says nothing
+    // How many there are beyond base_, below which a queue is not long: a push asks for nothing but
+    // its sign.
+    std::ptrdiff_t beyond_ = -fetch_from;
     bool is_special_ = false;  // is_long_ or has_others_
-    bool is_long_ = false;     // fetch_from_ or more
+    bool is_long_ = false;
     bool has_others_ = false;
-    runnable* behind_ = nullptr;  // while more than `distance` are in the queue
+    std::ptrdiff_t base_ = fetch_from;
+    runnable* behind_ = nullptr;  // while it is long
     std::size_t fetched_ = 0;     // pops in a row that fetched ahead
-    std::size_t fetch_from_ = fetch_from;
+    std::ptrdiff_t fetch_from_ = fetch_from;
     unsigned lines_ = lines;  // of what each touches
     std::array<runnable*, distance / 2> coming_{};
 };

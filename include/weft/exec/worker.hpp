@@ -142,10 +142,9 @@ struct worker {
     }
     /// The same, if nobody else takes from it.
     [[gnu::always_inline]] void wake_here(runnable* r) noexcept {
-        if (!wake_slot || slot_left == 0) {
-            slot_left = slot_limit;
+        if (!wake_slot) return ready.push(r);
+        if (slot_left == 0 && has_slot_had_its_time(ready.is_long())) [[unlikely]]
             return ready.push(r);
-        }
         --slot_left;
         if (front != nullptr) [[unlikely]]
             displace();
@@ -175,6 +174,9 @@ struct worker {
     [[nodiscard]] bool idle() const noexcept { return front == nullptr && ready.empty(); }
 
     static constexpr std::uint32_t slot_limit = 64;
+    // With many ready: so often that, and so long.
+    static constexpr std::uint32_t most_slot_limits = 8;
+    static constexpr std::chrono::microseconds slot_time{50};
     static constexpr std::size_t many = 1024;
     static constexpr std::uint32_t ticks_between = 61;
     static constexpr std::chrono::microseconds time_between{100};
@@ -196,6 +198,7 @@ struct worker {
     std::atomic<std::uint32_t> span = ticks_between;  // what ticks began with
     std::atomic<std::uint64_t> missed = 0;            // ticks that found nothing to run
     std::uint32_t slot_left = slot_limit;  // wakes that go to the slot until one goes to the queue
+    std::uint32_t slot_limits = 0;         // how often slot_left was used up since that was so
     bool wake_slot = false;
     bool local = false;             // nobody but this thread runs what is woken here
     bool was_picked = false;        // what a runnable has just returned came from pick()
@@ -209,8 +212,11 @@ struct worker {
     std::unique_ptr<worker_attachment> attachment;
     std::unique_ptr<driver> reactor;  // of the io part
     time_point looked{};              // when it last looked around, with a reactor
+    time_point slot_since{};          // when one went to the queue last, with many ready
 
 protected:
+    /// For a wake that finds no slot_left, which is renewed. True: it goes to the queue.
+    [[nodiscard]] bool has_slot_had_its_time(bool many_are_ready) noexcept;
     // pool_worker.cpp
     void wake_shared(runnable* r) noexcept;
 

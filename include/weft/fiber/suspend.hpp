@@ -18,6 +18,8 @@
 #pragma once
 
 #include <concepts>
+#include <cstdint>
+#include <cstring>
 #include <new>
 #include <type_traits>
 #include <utility>
@@ -91,40 +93,46 @@ struct wait_request : departure {
     bool can_be_withdrawn = false;  // it is a withdrawing_request
 };
 
-/// A wait that neither has a deadline nor can be cancelled; its callable follows.
-struct alignas(16) firm_wait {
-    explicit firm_wait(const wait_reason& r) noexcept : reason(&r) {}
-    const wait_reason* reason;
-    wait_outcome outcome = wait_outcome::event;
-    std::byte filled[7];  // so that what follows does not begin in here
-};
-template <class Publish>
-struct firm_wait_for : firm_wait {
-    firm_wait_for(const wait_reason& r, Publish&& p) noexcept
-        : firm_wait(r), publish(std::move(p)) {}
-    Publish publish;
-};
+// A wait without a deadline is in registers: what it costs is mostly what it writes to memory
+// (docs/decisions/0014). So a callable that fits into a pointer goes in the place of its address.
+template <class F>
+inline constexpr bool fits_pointer = std::is_trivially_copyable_v<F> &&
+                                     sizeof(F) <= sizeof(void*) && alignof(F) <= alignof(void*);
 
-/// What there is to know of its callable. Static.
+/// The address of the callable, or what it consists of.
+template <class F>
+[[nodiscard, gnu::always_inline]] inline void* given(F& callable) noexcept {
+    if constexpr (fits_pointer<F>) {
+        void* bits = nullptr;
+        std::memcpy(&bits, &callable, sizeof callable);
+        return bits;
+    } else {
+        return &callable;
+    }
+}
+/// The callable that was given, moved out of its place.
+template <class F>
+[[nodiscard, gnu::always_inline]] inline F taken(void* from) noexcept {
+    if constexpr (fits_pointer<F>) {
+        alignas(F) std::byte bytes[sizeof(F)];
+        std::memcpy(bytes, &from, sizeof bytes);
+        return std::move(*std::launder(reinterpret_cast<F*>(bytes)));
+    } else {
+        return std::move(*static_cast<F*>(from));
+    }
+}
+
+/// What there is to know of the callable of a wait that neither has a deadline nor can be
+/// cancelled. Static.
 struct firm_operations {
-    bool (*call)(void* callable, waiter& self) noexcept;
+    bool (*call)(void* given, waiter& self) noexcept;
+    // Of one that lies in memory.
+    bool (*call_at)(void* callable, waiter& self) noexcept;
     void (*relocate)(void* to, void* from) noexcept;
+    bool fits;  // it is given in the place of its address
 };
 
-/// A wait that has no deadline, and is withdrawn if it is cancelled; its callable follows.
-struct alignas(16) endless_wait {
-    endless_wait(const wait_reason& r, void* w) noexcept : reason(&r), withdrawer(w) {}
-    const wait_reason* reason;
-    void* withdrawer;
-    wait_outcome outcome = wait_outcome::event;
-    std::byte filled[15];  // as above
-};
-template <class Publish>
-struct endless_wait_for : endless_wait {
-    endless_wait_for(const wait_reason& r, Publish&& p, void* w) noexcept
-        : endless_wait(r, w), publish(std::move(p)) {}
-    Publish publish;
-};
+/// The same of a wait that has no deadline, and is withdrawn if it is cancelled.
 struct endless_operations : firm_operations {
     void (*withdraw)(void* withdrawer, waiter& self) noexcept;
 };
@@ -137,27 +145,44 @@ struct withdrawing_request : wait_request {
 
 void suspend_function(void* request, void*);
 void wait_function(void* request, void*);
-/// The same for a firm_wait, with its firm_operations.
-void wait_firmly_function(void* wait, void* operations);
+/// A wait that neither has a deadline nor can be cancelled: what was given, its firm_operations and
+/// the wait_reason. Returns the wait_outcome.
+unsigned char wait_firmly_function(void* given, void* operations, std::uint64_t reason,
+                                   std::int64_t);
 /// The same for a withdrawing_request.
 void wait_withdrawing_function(void* request, void*);
-/// The same for an endless_wait, with its endless_operations.
-void wait_endlessly_function(void* wait, void* operations);
+/// The same for one that can be cancelled and withdrawn, with its endless_operations.
+unsigned char wait_endlessly_function(void* given, void* operations, std::uint64_t reason,
+                                      std::int64_t withdrawer);
 
 template <class Publish>
 bool call_publish(void* callable, waiter& self) noexcept {
     Publish mine(std::move(*static_cast<Publish*>(callable)));
     return mine(self);
 }
+template <class Publish>
+bool call_given(void* from, waiter& self) noexcept {
+    Publish mine = taken<Publish>(from);
+    return mine(self);
+}
 
 // Of a wait that can be withdrawn.
 template <class Publish>
-bool call_listing(void* callable, waiter& self) noexcept {
+[[gnu::always_inline]] inline bool list_by(Publish& publish, waiter& self) noexcept {
     self.listed = true;  // from then on only its event may touch it
-    Publish mine(std::move(*static_cast<Publish*>(callable)));
-    if (mine(self)) return true;
+    if (publish(self)) return true;
     self.listed = false;
     return false;
+}
+template <class Publish>
+bool call_listing(void* callable, waiter& self) noexcept {
+    Publish mine(std::move(*static_cast<Publish*>(callable)));
+    return list_by(mine, self);
+}
+template <class Publish>
+bool call_given_listing(void* from, waiter& self) noexcept {
+    Publish mine = taken<Publish>(from);
+    return list_by(mine, self);
 }
 template <class Withdraw>
 void call_withdraw(void* withdrawer, waiter& self) noexcept {
@@ -203,11 +228,12 @@ template <class Publish>
         scratch_callable<Publish> && plain_callable<Publish>,
         "wait: publish must be nothrow-movable, trivially destructible, at most 64 bytes");
     if (!reason.cancellable && deadline == no_deadline) {
-        static constexpr firm_operations operations{&call_publish<Publish>,
-                                                    &relocate_callable<Publish>};
-        firm_wait_for<Publish> request(reason, std::move(publish));
-        call_switching(&wait_firmly_function, &request, const_cast<firm_operations*>(&operations));
-        return request.outcome;
+        static constexpr firm_operations operations{&call_given<Publish>, &call_publish<Publish>,
+                                                    &relocate_callable<Publish>,
+                                                    fits_pointer<Publish>};
+        return static_cast<wait_outcome>(call_waiting(
+            &wait_firmly_function, given(publish), const_cast<firm_operations*>(&operations),
+            reinterpret_cast<std::uintptr_t>(&reason), 0));
     }
     wait_request request{{&publish, &relocate_callable<Publish>},
                          &call_publish<Publish>,
@@ -224,14 +250,18 @@ template <bool called = false, class Publish, class Withdraw>
 [[gnu::always_inline]] inline wait_outcome wait_endlessly(const wait_reason& reason,
                                                           Publish publish, Withdraw& withdraw) {
     static constexpr endless_operations operations{
-        {&call_listing<Publish>, &relocate_callable<Publish>}, &call_withdraw<Withdraw>};
-    endless_wait_for<Publish> request(reason, std::move(publish), &withdraw);
+        {&call_given_listing<Publish>, &call_listing<Publish>, &relocate_callable<Publish>,
+         fits_pointer<Publish>},
+        &call_withdraw<Withdraw>};
     void* const known = const_cast<endless_operations*>(&operations);
+    const auto why = reinterpret_cast<std::uintptr_t>(&reason);
+    const auto withdrawer = reinterpret_cast<std::intptr_t>(&withdraw);
     if constexpr (called)
-        wait_endlessly_function(&request, known);
+        return static_cast<wait_outcome>(
+            wait_endlessly_function(given(publish), known, why, withdrawer));
     else
-        call_switching(&wait_endlessly_function, &request, known);
-    return request.outcome;
+        return static_cast<wait_outcome>(
+            call_waiting(&wait_endlessly_function, given(publish), known, why, withdrawer));
 }
 
 template <class Publish, class Withdraw>

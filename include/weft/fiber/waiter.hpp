@@ -53,9 +53,10 @@ public:
     /// The word that event, deadline and cancellation race for.
     detail::wait_state state;
     /// What waits.
-    enum class who : unsigned char { fiber, thread };
-    /// Whether a fiber waits or a plain thread.
-    const who what;
+    enum class who : unsigned char { fiber, wrapped_fiber, thread };
+    /// A fiber or a plain thread; of a fiber, whether something is resumed in its stead. It alone
+    /// changes that, before it can be claimed.
+    who what;
     /// No other thread ever claims it: plain stores will do.
     std::atomic<bool> closed = false;  // relaxed
     bool listed = false;               // whether publish of a wait that can be withdrawn said true

@@ -83,7 +83,7 @@ public:
     [[nodiscard, gnu::always_inline]] bool claim(wait_outcome outcome,
                                                  const Atomic<bool>& closed) noexcept {
         std::uint32_t seen = word_.load(std::memory_order_seq_cst);
-        if (seen == waiting_firm && outcome == wait_outcome::event) {  // begin_firmly()
+        if (seen == waiting_firm && outcome == wait_outcome::event) [[likely]] {  // begin_firmly()
             word_.store(static_cast<std::uint32_t>(outcome), std::memory_order_relaxed);
             return true;
         }
@@ -203,6 +203,12 @@ public:
         }
         word_.store(epoch | now, std::memory_order_seq_cst);
         return waits;
+    }
+
+    /// What a word tells, for reports.
+    [[nodiscard]] static constexpr bool says_waiting(std::uint32_t word) noexcept {
+        const std::uint32_t now = word & state_mask;
+        return now == waiting || now == waiting_deaf || now == waiting_firm || now == preparing;
     }
 
     /// How it ended; once it runs again.
