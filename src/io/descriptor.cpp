@@ -5,7 +5,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 #include "io/buffers.hpp"
 #include "io/system_call.hpp"
 #include "io/watched.hpp"
+#include "io/write_quietly.hpp"
 
 namespace weft::inline v0::io {
 
@@ -24,42 +24,6 @@ namespace {
 
 std::unexpected<std::error_code> no_descriptor() noexcept {
     return std::unexpected(std::make_error_code(std::errc::bad_file_descriptor));
-}
-
-// write(2) to a pipe that nobody reads raises SIGPIPE in this thread. Where the kernel cannot leave
-// that out, it is held back meanwhile, and taken away, unless it was there before.
-class without_sigpipe {
-public:
-    without_sigpipe() noexcept {
-        ::sigemptyset(&only_);
-        ::sigaddset(&only_, SIGPIPE);
-        sigset_t pending;
-        ::sigpending(&pending);
-        was_pending_ = ::sigismember(&pending, SIGPIPE) == 1;
-        ::pthread_sigmask(SIG_BLOCK, &only_, &before_);
-    }
-    without_sigpipe(const without_sigpipe&) = delete;
-    without_sigpipe& operator=(const without_sigpipe&) = delete;
-    ~without_sigpipe() {
-        const timespec none{};
-        if (broken && !was_pending_)
-            while (::sigtimedwait(&only_, nullptr, &none) < 0 && errno == EINTR) {}
-        ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-    }
-
-    bool broken = false;
-
-private:
-    sigset_t only_;
-    sigset_t before_;
-    bool was_pending_ = false;
-};
-
-long write_quietly(int number, const iovec* buffers, int count) noexcept {
-    without_sigpipe quiet;
-    const long result = system_call([&] { return ::writev(number, buffers, count); });
-    quiet.broken = result == -EPIPE;
-    return result;
 }
 
 long add_flags(int number) noexcept {
@@ -157,7 +121,7 @@ result<std::size_t> descriptor::write_some(std::span<const std::byte> bytes) {
 result<std::size_t> descriptor::write_some(std::span<const std::span<const std::byte>> buffers) {
     const detail::io_vector vector(buffers);
     return perform(direction::write, [&](int number) noexcept {
-        return write_quietly(number, vector.data(), vector.count());
+        return detail::write_quietly(number, vector.data(), vector.count());
     });
 }
 

@@ -182,7 +182,7 @@ count_report file::read_at(std::uint64_t offset, std::span<std::byte> to) {
             return read_all(descriptor, offset, rest);
         });
     }
-    if (!got) return cached != 0 ? count_report(cached) : got;  // those bytes have come
+    if (!got) return got;  // fewer bytes would mean that the file ends there
     return cached + *got;
 }
 

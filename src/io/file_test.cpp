@@ -3,9 +3,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <weft/io/file.hpp>
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <array>
 #include <memory>
 #include <optional>
+#include <semaphore>
 #include <string>
 #include <vector>
 
@@ -155,6 +159,40 @@ WEFT_TEST("file: a cancelled fiber reads nothing and leaves its file as it is") 
     s.run();
     f->detach();
     CHECK(io::read_file(folder / "one").value().empty());
+}
+
+WEFT_TEST("file: a read that is cancelled in its middle is not the end of the file") {
+    const temporary_folder folder;
+    const std::string text(1 << 20, 'm');
+    io::write_file(folder / "one", text).value();
+    io::file one = io::file::open(folder / "one").value();
+    // Its beginning alone is in memory, where the file system can do that.
+    ::fsync(one.descriptor());
+    ::posix_fadvise(one.descriptor(), 0, 0, POSIX_FADV_DONTNEED);
+    ::posix_fadvise(one.descriptor(), 0, 0, POSIX_FADV_RANDOM);
+    std::vector<std::byte> buffer(text.size());
+    CHECK(one.read_at(0, std::span(buffer).first(4096)).value() == 4096);
+    io::side_pool& shared = io::shared_side_pool();
+    shared.end_idle();
+    const unsigned limit = shared.limit();
+    shared.set_limit(1);
+    std::binary_semaphore held(0);
+    loop s;
+    go(s, [&] { io::blocking([&] { held.acquire(); }); });
+    fiber reads(s, [&] {
+        const auto got = one.read_at(0, buffer);
+        if (got) {
+            CHECK(*got == text.size());
+        } else {
+            CHECK(got.error() == std::errc::operation_canceled);
+        }
+    });
+    go(s, [&] {
+        reads.request_stop();
+        held.release();
+    });
+    s.run();
+    shared.set_limit(limit);
 }
 
 WEFT_TEST("file: works in a plain thread") {

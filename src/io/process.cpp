@@ -15,16 +15,20 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <string_view>
 
+#include <weft/base/test_point.hpp>
 #include <weft/fiber/cancel.hpp>
 #include <weft/fiber/this_fiber.hpp>
 #include <weft/io/blocking.hpp>
 #include <weft/scope/deadline.hpp>
 
 #include "io/side_pool.hpp"
+#include "io/system_call.hpp"
 
 extern "C" char** environ;
 
@@ -132,6 +136,21 @@ std::vector<char*> pointers_to(std::vector<std::string>& words) {
     return pointers;
 }
 
+std::string_view name_of(std::string_view variable) noexcept {
+    return variable.substr(0, variable.find('='));
+}
+
+// Those that are given, and ours of other names. No name twice: of two, getenv() takes the first,
+// a shell the last.
+std::vector<char*> variables_for(process_options& options) {
+    std::vector<char*> variables = pointers_to(options.environment);
+    if (options.clean_environment) return variables;
+    for (char** one = environ; one != nullptr && *one != nullptr; ++one)
+        if (!std::ranges::count(options.environment, name_of(*one), name_of))
+            variables.push_back(*one);
+    return variables;
+}
+
 struct started {
     pid_t id = 0;
     number_guard handle;
@@ -150,10 +169,7 @@ result<started> start(std::vector<std::string> command, process_options options)
     if (const int error = request.fill(wires, options)) return said(error);
     std::vector<char*> words = pointers_to(command);
     words.push_back(nullptr);
-    std::vector<char*> variables = pointers_to(options.environment);
-    if (!options.clean_environment)
-        for (char** one = environ; one != nullptr && *one != nullptr; ++one)
-            variables.push_back(*one);
+    std::vector<char*> variables = variables_for(options);
     variables.push_back(nullptr);
     started made;
     if (const int error = ::posix_spawnp(&made.id, words[0], &request.actions, &request.attributes,
@@ -272,10 +288,14 @@ result<exit_status> process::wait() {
 }
 
 result<void> process::send(int signal) {
-    const int handle = handle_.native_handle();
-    if (handle < 0) return said(ESRCH);
-    if (::syscall(SYS_pidfd_send_signal, handle, signal, nullptr, 0) != 0) return said(errno);
-    return {};
+    const auto sent = handle_.call([signal](int handle) noexcept {
+        WEFT_TEST_POINT("process: about to send");
+        return weft::detail::system_call(
+            [=] { return ::syscall(SYS_pidfd_send_signal, handle, signal, nullptr, 0); });
+    });
+    if (sent) return {};
+    if (!handle_) return said(ESRCH);  // it was waited for
+    return std::unexpected(sent.error());
 }
 result<void> process::terminate() { return send(SIGTERM); }
 result<void> process::kill() { return send(SIGKILL); }

@@ -4,6 +4,7 @@
 #include <weft/io/process.hpp>
 
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,7 +12,10 @@
 #include <atomic>
 #include <csignal>
 #include <string>
+#include <string_view>
+#include <utility>
 
+#include <weft/base/test_point.hpp>
 #include <weft/exec/loop.hpp>
 #include <weft/io/blocking.hpp>
 #include <weft/scope/deadline.hpp>
@@ -129,6 +133,8 @@ WEFT_TEST("process: what it is told to be") {
         process variable =
             shell("echo $WEFT_WORD", {.output = piped, .environment = {"WEFT_WORD=x"}});
         CHECK(read_all(variable.output()) == "x\n");
+        process other = shell("echo $PATH", {.output = piped, .environment = {"PATH=/nowhere"}});
+        CHECK(read_all(other.output()) == "/nowhere\n");  // and not ours
         process clean = shell("echo \"$HOME.\"", {.output = piped, .clean_environment = true});
         CHECK(read_all(clean.output()) == ".\n");
         process bad = shell("echo good; echo bad >&2", {.output = none, .error = piped});
@@ -183,6 +189,39 @@ WEFT_TEST("process: what cannot be started has a name") {
     });
     s.run();
 }
+
+#if defined(WEFT_CHECKS) && WEFT_CHECKS
+namespace {
+
+process* waited_for = nullptr;
+int victim = -1;  // a process that has the first free descriptor
+
+// Between the two halves of a send(): somebody else has waited.
+void wait_now(const char* name) noexcept {
+    if (std::string_view(name) != "process: about to send" || waited_for == nullptr) return;
+    CHECK(std::exchange(waited_for, nullptr)->wait().value().exited_with(0));
+    victim = static_cast<int>(::syscall(SYS_pidfd_open, victim, 0));
+}
+
+}  // namespace
+
+WEFT_TEST("process: a signal is not sent to another that has got its descriptor") {
+    process ended = shell("exit 0");
+    siginfo_t about{};
+    ::waitid(P_PID, static_cast<id_t>(ended.id()), &about, WEXITED | WNOWAIT);
+    process other = shell("read line", {.input = piped});
+    waited_for = &ended;
+    victim = other.id();
+    detail::at_test_points = &wait_now;
+    const auto sent = ended.send(SIGKILL);
+    detail::at_test_points = nullptr;
+    CHECK(sent.error() == std::errc::no_such_process);
+    CHECK(victim >= 0);
+    ::close(victim);
+    other.input().write_all("go on\n").value();
+    CHECK(other.wait().value().exited_with(0));
+}
+#endif
 
 POOL_TEST("process: twenty at once") {
     std::atomic<int> good = 0;

@@ -11,7 +11,18 @@
 //
 // Either the handler sees that the mask is empty, or whoever leaves sees it inside and waits; a
 // handler writes without blocking, and takes no lock, so that is short. The mask is set after the
-// pipe (release), and read before it.
+// pipe (release), and read before it. Who is closed has nobody who reads: its mask is emptied in
+// the same way before that, for a write then would raise SIGPIPE.
+//
+// A pipe that is full has plenty of signals, but perhaps none of this kind:
+//
+//   handler                              whoever reads
+//   write: no room                       read: nothing, or a bare wake
+//   missed |= the signal     (seq_cst)   missed has one? that is the next     (seq_cst)
+//   write a bare wake                    else: wait, or read on
+//
+// If there is room for the wake, it is read after this; if not, what fills the pipe is, and then
+// that there is nothing.
 //
 // A child that was forked off and has not started its program yet has the same pipes: there the
 // handler does nothing.
@@ -25,10 +36,13 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
 #include <mutex>
+
+#include "io/system_call.hpp"
 
 namespace weft::inline v0::io {
 
@@ -39,8 +53,11 @@ using signal_mask = std::uint64_t;
 
 struct place {
     std::atomic<signal_mask> mask = 0;
+    std::atomic<signal_mask> missed = 0;
     std::atomic<int> writer = -1;
-    bool taken = false;  // guarded by the lock
+    // Guarded by the lock.
+    bool taken = false;
+    signal_mask signals = 0;  // that are handled for it; the mask, unless it is closed
 };
 
 struct signal_table {
@@ -56,6 +73,16 @@ constinit signal_table all;
 
 constexpr signal_mask bit_of(int signal) noexcept { return signal_mask{1} << (signal - 1); }
 
+bool put(const place& one, const signal_info& info) noexcept {
+    return ::write(one.writer.load(std::memory_order_relaxed), &info, sizeof info) > 0;
+}
+
+void tell_set(place& one, const signal_info& info) noexcept {
+    if (put(one, info)) return;
+    one.missed.fetch_or(bit_of(info.number), std::memory_order_seq_cst);
+    static_cast<void>(put(one, {}));
+}
+
 void tell_sets(int number, siginfo_t* about, void*) noexcept {
     const int error = errno;
     all.inside.fetch_add(1, std::memory_order_seq_cst);
@@ -63,11 +90,8 @@ void tell_sets(int number, siginfo_t* about, void*) noexcept {
     const signal_info info{number, sent ? about->si_pid : 0, about->si_code};
     if (all.process.load(std::memory_order_relaxed) == ::getpid())
         for (place& one : all.places)
-            if ((one.mask.load(std::memory_order_seq_cst) & bit_of(number)) != 0) {
-                // A pipe that is full has plenty of them.
-                [[maybe_unused]] const ssize_t written =
-                    ::write(one.writer.load(std::memory_order_relaxed), &info, sizeof info);
-            }
+            if ((one.mask.load(std::memory_order_seq_cst) & bit_of(number)) != 0)
+                tell_set(one, info);
     all.inside.fetch_sub(1, std::memory_order_seq_cst);
     errno = error;
 }
@@ -105,16 +129,22 @@ void handle_no_more(int number) noexcept {
         ::sigaction(number, &all.before[static_cast<unsigned>(number)], nullptr);
 }
 
-void free_place(place& one) noexcept {
-    const signal_mask mask = one.mask.exchange(0, std::memory_order_seq_cst);
-    for (int number = 1; number <= signal_count; ++number)
-        if ((mask & bit_of(number)) != 0) handle_no_more(number);
+// With the lock held, as the next two: from now on no handler writes there.
+void tell_no_more(place& one) noexcept {
+    one.mask.store(0, std::memory_order_seq_cst);
     while (all.inside.load(std::memory_order_seq_cst) != 0) ::sched_yield();
+}
+
+void free_place(place& one) noexcept {
+    for (int number = 1; number <= signal_count; ++number)
+        if ((one.signals & bit_of(number)) != 0) handle_no_more(number);
+    tell_no_more(one);
     ::close(one.writer.exchange(-1, std::memory_order_relaxed));
+    one.signals = 0;
     one.taken = false;
 }
 
-// With the lock held; its number, or what is wrong.
+// Its number, or what is wrong.
 result<int> take_place(signal_mask mask, int writer) noexcept {
     all.process.store(::getpid(), std::memory_order_relaxed);
     for (std::size_t i = 0; i < all.places.size(); ++i) {
@@ -122,21 +152,41 @@ result<int> take_place(signal_mask mask, int writer) noexcept {
         if (one.taken) continue;
         one.taken = true;
         one.writer.store(writer, std::memory_order_relaxed);
-        signal_mask handled = 0;
+        one.missed.store(0, std::memory_order_relaxed);
         for (int number = 1; number <= signal_count; ++number) {
             if ((mask & bit_of(number)) == 0) continue;
             if (const std::error_code error = handle(number)) {
-                one.mask.store(handled, std::memory_order_seq_cst);
                 free_place(one);
                 return std::unexpected(error);
             }
-            handled |= bit_of(number);
-            one.mask.store(handled, std::memory_order_release);
+            one.signals |= bit_of(number);
+            one.mask.store(one.signals, std::memory_order_release);
         }
         return static_cast<int>(i);
     }
     ::close(writer);
     return std::unexpected(std::make_error_code(std::errc::too_many_files_open));
+}
+
+// One of those that there was no room for; 0: there is none.
+int take_missed(place& one) noexcept {
+    const signal_mask some = one.missed.load(std::memory_order_seq_cst);
+    if (some == 0) return 0;
+    const int number = std::countr_zero(some) + 1;
+    one.missed.fetch_and(~bit_of(number), std::memory_order_seq_cst);
+    return number;
+}
+
+// As read(2): the next signal of a set. The pipe has whole ones only.
+long read_signal(place& one, int reader, signal_info& info) noexcept {
+    for (;;) {
+        const long size = detail::system_call([&] { return ::read(reader, &info, sizeof info); });
+        if (size > 0 && info.number != 0) return size;
+        if (size <= 0 && size != -EAGAIN) return size;
+        info = {.number = take_missed(one)};
+        if (info.number != 0) return sizeof info;
+        if (size == -EAGAIN) return size;
+    }
 }
 
 }  // namespace
@@ -178,10 +228,19 @@ void signal_set::leave() noexcept {
     free_place(all.places[static_cast<unsigned>(std::exchange(place_, -1))]);
 }
 
+void signal_set::close() noexcept {
+    if (place_ >= 0) {
+        const std::lock_guard lock(all.lock);
+        tell_no_more(all.places[static_cast<unsigned>(place_)]);
+    }
+    reader_.close();
+}
+
 result<signal_info> signal_set::next() {
     signal_info info;
-    const auto bytes = std::as_writable_bytes(std::span(&info, 1));
-    const result<std::size_t> got = reader_.read_some(bytes);
+    const result<std::size_t> got = reader_.perform(direction::read, [&](int reader) noexcept {
+        return read_signal(all.places[static_cast<unsigned>(place_)], reader, info);
+    });
     if (!got) return std::unexpected(got.error());
     if (*got != sizeof info) return std::unexpected(make_error_code(errc::closed));
     return info;

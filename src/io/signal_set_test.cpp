@@ -102,6 +102,63 @@ POOL_TEST("signal_set: a wait is cancelled, a close is told, and no signal is lo
     CHECK(log == "tsc");
 }
 
+WEFT_TEST("signal_set: a signal that comes after a close raises no SIGPIPE") {
+    auto closed = signal_set::make({SIGUSR1}).value();
+    auto open = signal_set::make({SIGUSR1}).value();
+    closed.close();
+    send(SIGUSR1);
+    CHECK(open.next().value().number == SIGUSR1);
+    CHECK(closed.next().error() == errc::closed);
+    open.close();
+    CHECK(!is_default(SIGUSR1));
+    send(SIGUSR1);  // goes nowhere
+}
+
+WEFT_TEST("signal_set: many of one kind do not crowd out another") {
+    auto set = signal_set::make({SIGUSR1, SIGUSR2}).value();
+    constexpr int many = 10'000;  // more than a pipe holds
+    for (int i = 0; i < many; ++i) send(SIGUSR1);
+    send(SIGUSR2);
+    loop s;
+    go(s, [&] {
+        int before = 0;
+        for (;;) {
+            const auto info = with_timeout(10s, [&] { return set.next(); });
+            CHECK(info);
+            if (!info || info->number == SIGUSR2) break;
+            ++before;
+        }
+        CHECK(before > 1);
+        CHECK(before <= many);
+        send(SIGUSR1);
+        const io::signal_info after = set.next().value();
+        CHECK(after.number == SIGUSR1);
+        CHECK(after.sender == ::getpid());
+    });
+    s.run();
+}
+
+WEFT_TEST("signal_set: stress of one who reads a full pipe") {
+    auto set = signal_set::make({SIGUSR1, SIGUSR2}).value();
+    const long rounds = weft_test::stress_count(200) / 10;
+    loop s;
+    for (long i = 0; i < rounds; ++i) {
+        std::thread sends([&] {
+            for (int j = 0; j < 6'000; ++j) send(SIGUSR1);
+            send(SIGUSR2);
+        });
+        go(s, [&] {
+            for (;;) {
+                const auto info = with_timeout(60s, [&] { return set.next(); });
+                CHECK(info);
+                if (!info || info->number == SIGUSR2) break;
+            }
+        });
+        s.run();
+        sends.join();
+    }
+}
+
 WEFT_TEST("signal_set: stress of sets that come and go while signals arrive") {
     const weft_test::with_test_points points;
     auto stays = signal_set::make({SIGUSR1}).value();

@@ -13,13 +13,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <csignal>
-#include <ctime>
 #include <vector>
 
 #include <weft/fiber/cancel.hpp>
 #include <weft/io/blocking.hpp>
+
+#include "io/system_call.hpp"
+#include "io/write_quietly.hpp"
 
 namespace weft::inline v0 {
 
@@ -38,42 +38,21 @@ kind kind_of(int number) noexcept {
     return ::isatty(number) == 1 ? kind::terminal : kind::file;
 }
 
-count counted(ssize_t n) {
-    if (n < 0) return std::unexpected(std::error_code(errno, std::system_category()));
-    return static_cast<std::size_t>(n);
+// Of what system_call() says: whoever waits between two calls may go on in another thread, which
+// has another errno.
+count counted(long result) {
+    if (result < 0) return detail::system_error_of(result);
+    return static_cast<std::size_t>(result);
 }
 
-// Holds SIGPIPE back from this thread, and takes the one that its write has caused.
-class no_broken_pipe_signal {
-public:
-    no_broken_pipe_signal() noexcept {
-        ::sigemptyset(&pipe_);
-        ::sigaddset(&pipe_, SIGPIPE);
-        sigset_t pending;
-        ::sigpending(&pending);
-        was_pending_ = ::sigismember(&pending, SIGPIPE) == 1;
-        ::pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
-    }
-    no_broken_pipe_signal(const no_broken_pipe_signal&) = delete;
-    no_broken_pipe_signal& operator=(const no_broken_pipe_signal&) = delete;
-    ~no_broken_pipe_signal() {
-        const int error = errno;
-        const timespec at_once{};
-        if (!was_pending_)
-            while (::sigtimedwait(&pipe_, nullptr, &at_once) < 0 && errno == EINTR) {}
-        ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-        errno = error;
-    }
+count write_once(int number, std::span<const std::byte> bytes) {
+    const iovec all{.iov_base = const_cast<std::byte*>(bytes.data()), .iov_len = bytes.size()};
+    return counted(detail::write_quietly(number, &all, 1));
+}
 
-private:
-    sigset_t pipe_;
-    sigset_t before_;
-    bool was_pending_;
-};
-
-ssize_t write_once(int number, std::span<const std::byte> bytes) noexcept {
-    const no_broken_pipe_signal guard;
-    return ::write(number, bytes.data(), bytes.size());
+count send_once(int number, std::span<const std::byte> bytes) {
+    return counted(detail::system_call(
+        [=] { return ::send(number, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL); }));
 }
 
 // On the side pool; the bytes go through the heap, so that a swapped fiber may be away.
@@ -82,10 +61,10 @@ count read_aside(int number, std::span<std::byte> buffer) {
     const auto got =
         io::try_blocking([number, size = buffer.size()]() -> std::expected<bytes, std::error_code> {
             bytes all(size);
-            ssize_t n = 0;
-            while ((n = ::read(number, all.data(), size)) < 0 && errno == EINTR) {}
-            if (const count counts = counted(n); !counts) return std::unexpected(counts.error());
-            all.resize(static_cast<std::size_t>(n));
+            const count counts = counted(
+                detail::system_call_again([&] { return ::read(number, all.data(), size); }));
+            if (!counts) return std::unexpected(counts.error());
+            all.resize(*counts);
             return all;
         });
     if (!got) return std::unexpected(got.error());
@@ -97,8 +76,8 @@ count write_aside(int number, std::span<const std::byte> bytes) {
     return io::try_blocking(
         [number, all = std::vector<std::byte>(bytes.begin(), bytes.end())]() -> count {
             for (;;) {
-                const ssize_t n = write_once(number, all);
-                if (n >= 0 || errno != EINTR) return counted(n);
+                const count put = write_once(number, all);
+                if (put || put.error() != std::errc::interrupted) return put;
             }
         });
 }
@@ -127,10 +106,11 @@ count standard_reader::read_some(std::span<std::byte> buffer) {
     for (;;) {
         if (const auto ready = from_.watched.wait_readable(); !ready)
             return std::unexpected(ready.error());
-        const count got =
-            counted(from_.what == kind::socket
-                        ? ::recv(from_.number, buffer.data(), buffer.size(), MSG_DONTWAIT)
-                        : ::read(from_.number, buffer.data(), buffer.size()));
+        const count got = counted(detail::system_call([&] {
+            return from_.what == kind::socket
+                       ? ::recv(from_.number, buffer.data(), buffer.size(), MSG_DONTWAIT)
+                       : ::read(from_.number, buffer.data(), buffer.size());
+        }));
         if (!again(got)) return got;
     }
 }
@@ -145,9 +125,7 @@ count standard_writer::put(std::span<const std::byte> bytes) {
         if (const auto ready = to_.watched.wait_writable(); !ready)
             return std::unexpected(ready.error());
         const count put =
-            counted(to_.what == kind::socket ? ::send(to_.number, bytes.data(), bytes.size(),
-                                                      MSG_DONTWAIT | MSG_NOSIGNAL)
-                                             : write_once(to_.number, bytes));
+            to_.what == kind::socket ? send_once(to_.number, bytes) : write_once(to_.number, bytes);
         if (!again(put)) return put;
     }
 }

@@ -38,7 +38,7 @@ struct process_options {
     standard error = standard::inherited;   // its standard output for errors
     /// The output for errors goes where the other one goes.
     bool error_to_output = false;
-    /// Added to our environment, as NAME=VALUE.
+    /// Added to our environment, as NAME=VALUE; one of ours with that name is left out.
     std::vector<std::string> environment = {};
     /// Nothing of our environment is handed on.
     bool clean_environment = false;

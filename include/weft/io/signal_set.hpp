@@ -22,7 +22,7 @@ namespace weft::inline v0::io {
 /// A signal that came.
 struct signal_info {
     int number = 0;  // SIGINT, SIGTERM, ...
-    int sender = 0;  // the process that sent it; 0: the kernel did
+    int sender = 0;  // the process that sent it; 0: the kernel did, or next() cannot say
     int code = 0;    // SI_USER, CLD_EXITED, ... as sigaction(2) says
 };
 
@@ -47,14 +47,15 @@ public:
     }
 
     /// The next one that came, in order. As the kernel does, a set may count several of a kind as
-    /// one; not as none.
+    /// one, not as none: of thousands that nobody has asked for, those for which there was no room
+    /// come last, one of each kind, without sender and code.
     /// Suspends: maybe. Cancel: reported; none is lost. From: any fiber or thread. Fails:
     /// errc::closed.
     [[nodiscard]] result<signal_info> next();
 
-    /// Whoever waits in next() gets errc::closed. Signals still go here until the destructor.
-    /// Suspends: never. From: any fiber or thread. Fails: never.
-    void close() noexcept { reader_.close(); }
+    /// Whoever waits in next() gets errc::closed. Signals still do nothing else until the
+    /// destructor. Suspends: never. From: any fiber or thread. Fails: never.
+    void close() noexcept;
 
 private:
     signal_set(descriptor reader, int place) noexcept : reader_(std::move(reader)), place_(place) {}
