@@ -66,9 +66,13 @@ class Small(unittest.TestCase):
         self.assertEqual((self.root / "README.md").read_text(), self.page(CUT))
 
     def test_code_from_nowhere_is_found(self):
-        status, text = self.check(self.page(CUT) + "\n```cpp\nint b;\n```\n")
-        self.assertEqual(status, 1)
-        self.assertIn("cut from nowhere", text)
+        for code in ("```cpp\nint b\n```", "```c++\nint b\n```", "``` C++\nint b\n```",
+                     "~~~cpp\nint b\n~~~", "````cpp\nint b\n````",
+                     "1. words\n   ```cpp\nint b\n   ```",
+                     "```\nint b;\n```", "```text\nauto c = weft::run(f)\n```"):
+            status, text = self.check(self.page(CUT) + f"\n{code}\n")
+            self.assertEqual(status, 1, code)
+            self.assertIn("cut from nowhere", text)
 
     def test_code_that_is_only_indented_is_found_too(self):
         for code in ("int b = 1;", "auto c = weft::run(f)", "if (b) {"):
