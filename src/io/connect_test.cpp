@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <weft/io/pipe.hpp>
@@ -160,6 +161,19 @@ LOOP_TEST("tcp: accept pauses when there are no descriptors, and goes on") {
     advance(10ms);
     run();
     CHECK(accepted);
+}
+
+WEFT_TEST("tcp: pauses are told to whoever looks while another accepts") {
+    auto listener = tcp_listener::bind(address::loopback_ipv4(0), {.pause = 1ms}).value();
+    auto client = tcp_stream::connect(listener.local_address().value()).value();
+    all_descriptors_taken taken;
+    bool accepted = false;
+    std::thread accepts([&] { accepted = listener.accept().has_value(); });
+    while (listener.pauses() == 0) std::this_thread::yield();
+    taken.give_back();
+    accepts.join();
+    CHECK(accepted);
+    CHECK(listener.aborted() == 0);
 }
 
 MATRIX_TEST("tcp: closing a listener ends accept with errc::closed") {

@@ -201,9 +201,9 @@ result<descriptor> listener_socket::accept_descriptor(address* from) {
         // By address: without descriptors UBSan cannot look at the object that a call is made on.
         if (&error.category() != &std::system_category()) return std::unexpected(error);
         if (ended_meanwhile(error.value())) {
-            ++aborted_;
+            aborted_.add();
         } else if (is_shortage(error.value())) {
-            ++pauses_;
+            pauses_.add();
             if (const auto slept = sleep_for(pause); !slept) return std::unexpected(slept.error());
             pause = std::min(2 * pause, 100 * pause_);
         } else {

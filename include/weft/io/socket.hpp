@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -13,6 +14,29 @@
 #include <weft/io/address.hpp>
 #include <weft/io/descriptor.hpp>
 #include <weft/io/stream.hpp>
+
+namespace weft::inline v0::detail {
+
+/// Of what happens to one, for whoever looks meanwhile. Moved as the object that it belongs to:
+/// with nobody inside.
+class event_counter {
+public:
+    event_counter() noexcept = default;
+    event_counter(event_counter&& other) noexcept : count_(other.get()) {}
+    event_counter& operator=(event_counter&& other) noexcept {
+        count_.store(other.get(), std::memory_order_relaxed);
+        return *this;
+    }
+    void add() noexcept { count_.fetch_add(1, std::memory_order_relaxed); }
+    [[nodiscard]] std::uint64_t get() const noexcept {
+        return count_.load(std::memory_order_relaxed);
+    }
+
+private:
+    std::atomic<std::uint64_t> count_ = 0;
+};
+
+}  // namespace weft::inline v0::detail
 
 namespace weft::inline v0::io {
 
@@ -124,9 +148,10 @@ struct listen_options {
 class listener_socket : public socket_base {
 public:
     /// How often accept() had to pause because descriptors or memory were not to be had.
-    [[nodiscard]] std::uint64_t pauses() const noexcept { return pauses_; }
-    /// How many connections had ended before they were accepted.
-    [[nodiscard]] std::uint64_t aborted() const noexcept { return aborted_; }
+    /// Suspends: never. From: any fiber or thread, also while somebody accepts. Fails: never.
+    [[nodiscard]] std::uint64_t pauses() const noexcept { return pauses_.get(); }
+    /// How many connections had ended before they were accepted. The contract: as pauses().
+    [[nodiscard]] std::uint64_t aborted() const noexcept { return aborted_.get(); }
 
 protected:
     listener_socket() noexcept = default;
@@ -142,10 +167,9 @@ protected:
     [[nodiscard]] result<descriptor> accept_descriptor(address* from);
 
 private:
-    // Written by whoever accepts.
     std::chrono::milliseconds pause_{10};
-    std::uint64_t pauses_ = 0;
-    std::uint64_t aborted_ = 0;
+    detail::event_counter pauses_;
+    detail::event_counter aborted_;
 };
 
 }  // namespace weft::inline v0::io
