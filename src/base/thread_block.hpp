@@ -60,6 +60,10 @@ extern "C" {
 
 namespace weft::inline v0::detail {
 
+// Link time optimisation does not see what an asm refers to, and a static library gives only what
+// is seen to be missing: this is a reference that is seen, to the same file of ours.
+[[gnu::used]] inline exception_words* const linked_thread_block = &unknown_exceptions;
+
 #if defined(__x86_64__) && !defined(__ILP32__)
 
 [[gnu::always_inline]] inline thread_block& this_thread_block() noexcept {
