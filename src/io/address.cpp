@@ -180,7 +180,8 @@ std::string address::host() const {
             const auto six = read_as<sockaddr_in6>(data());
             ::inet_ntop(AF_INET6, &six.sin6_addr, text, sizeof text);
             std::string all = text;
-            if (six.sin6_scope_id != 0) all += "%" + std::to_string(six.sin6_scope_id);
+            // Here and below a char, not a text, before the +: g++ 12 warns of that with -O3.
+            if (six.sin6_scope_id != 0) all += '%' + std::to_string(six.sin6_scope_id);
             return all;
         }
         case address_family::local:
@@ -201,7 +202,7 @@ std::string address::to_string() const {
         case address_family::ipv4:
             return host() + ":" + std::to_string(port());
         case address_family::ipv6:
-            return "[" + host() + "]:" + std::to_string(port());
+            return '[' + host() + "]:" + std::to_string(port());
         default:
             return host();
     }

@@ -15,9 +15,7 @@ constexpr wait_reason waits_in_destructor{"waits for an async function, in a des
 
 }  // namespace
 
-void require_state(const void* state) {
-    if (state == nullptr) throw std::future_error(std::future_errc::no_state);
-}
+void throw_no_state() { throw std::future_error(std::future_errc::no_state); }
 
 // --- futures
 

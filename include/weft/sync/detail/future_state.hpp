@@ -216,7 +216,14 @@ private:
     State* state_ = nullptr;
 };
 
-/// Fails: std::future_error (no_state).
-void require_state(const void* state);
+/// Fails: std::future_error (no_state), always.
+[[noreturn, gnu::cold]] void throw_no_state();
+
+/// Fails: std::future_error (no_state). Always inlined: g++ warns of the call behind it where it
+/// knows that there is no state, and not that this does not come back.
+[[gnu::always_inline]] inline void require_state(const void* state) {
+    if (state == nullptr) [[unlikely]]
+        throw_no_state();
+}
 
 }  // namespace weft::inline v0::detail
