@@ -10,6 +10,24 @@ set(WEFT_COMPILED_HEADERS OFF)
 if(WEFT_TESTS AND (CMAKE_BUILD_TYPE STREQUAL "Debug" OR CMAKE_CXX_COMPILER_ID STREQUAL "Clang"))
   set(WEFT_COMPILED_HEADERS ON)
 endif()
+set(WEFT_STANDARD_HEADERS
+  <algorithm> <atomic> <chrono> <condition_variable> <exception> <expected> <functional> <memory>
+  <mutex> <optional> <stop_token> <string> <system_error> <thread> <vector>)
+
+# weft_program(TARGET KIND): the same for small programs, once for those of a KIND, which have the
+# same flags. dev does without, so it finds what one forgets.
+function(weft_program target kind)
+  if(NOT WEFT_COMPILED_HEADERS OR WEFT_LINT)
+    return()
+  endif()
+  get_property(first GLOBAL PROPERTY weft_first_${kind})
+  if(first)
+    target_precompile_headers(${target} REUSE_FROM ${first})
+  else()
+    target_precompile_headers(${target} PRIVATE ${WEFT_STANDARD_HEADERS})
+    set_property(GLOBAL PROPERTY weft_first_${kind} ${target})
+  endif()
+endfunction()
 
 # weft_part(NAME [DEPENDS PART...]): the target weft_NAME from src/NAME, which may use the parts
 # named (as layers.txt says; tools/check_layers.py compares). A part with no source yet, or with
@@ -35,9 +53,7 @@ function(weft_part name)
     target_include_directories(weft_${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
     set_target_properties(weft_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
     if(WEFT_COMPILED_HEADERS AND name STREQUAL "base")
-      target_precompile_headers(weft_base PRIVATE
-        <algorithm> <atomic> <chrono> <condition_variable> <exception> <expected> <functional>
-        <memory> <mutex> <optional> <stop_token> <string> <system_error> <thread> <vector>)
+      target_precompile_headers(weft_base PRIVATE ${WEFT_STANDARD_HEADERS})
     elseif(WEFT_COMPILED_HEADERS)
       target_precompile_headers(weft_${name} REUSE_FROM weft_base)
     endif()

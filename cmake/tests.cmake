@@ -2,6 +2,7 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 include(GoogleTest)
+include(cmake/batches.cmake)
 
 # GoogleTest: the installed one, or its Debian source built with our flags where the installed
 # one will not do (another architecture, ThreadSanitizer).
@@ -32,9 +33,15 @@ if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
 elseif(WEFT_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(weft_test_flags INTERFACE -Og -Wno-maybe-uninitialized)
 endif()
+# UBSan's tables are pointers: a program of tests that lies anywhere has 300,000 of them to adjust
+# whenever it starts, which is for each test.
+if(WEFT_SANITIZE MATCHES "undefined")
+  target_link_options(weft_test_flags INTERFACE -no-pie)
+endif()
 
 # What every test program has: main(), and the headers of most of them, compiled once.
-add_library(weft_test_main STATIC ${PROJECT_SOURCE_DIR}/tests/support/main.cpp)
+add_library(weft_test_main STATIC
+  ${PROJECT_SOURCE_DIR}/tests/support/main.cpp ${PROJECT_SOURCE_DIR}/tests/support/weft_test.cpp)
 target_link_libraries(weft_test_main PRIVATE weft GTest::gtest weft_flags weft_test_flags)
 if(WEFT_COMPILED_HEADERS)
   target_precompile_headers(weft_test_main PRIVATE
@@ -45,7 +52,12 @@ endif()
 # "stress" in their name are labelled slow; their counts follow the environment's WEFT_STRESS.
 function(weft_test name)
   set(target weft_${name}_test)
-  add_executable(${target} ${ARGN})
+  set(sources ${ARGN})
+  # Not the model's, which say what an atomic is before they include anything.
+  if(WEFT_TEST_BATCH GREATER 1 AND NOT name STREQUAL "model")
+    weft_batches(sources ${name} ${ARGN})
+  endif()
+  add_executable(${target} ${sources})
   if(WEFT_COMPILED_HEADERS)
     target_precompile_headers(${target} REUSE_FROM weft_test_main)
   endif()

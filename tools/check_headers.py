@@ -7,6 +7,10 @@ is there, compiles weft.hpp and what that does not reach: whether a header inclu
 is the same for both, as they have the same standard library, and a warning is found there. Run it
 from anywhere; with arguments, these compilers compile every header (tools/soak: both).
 
+With --of-sources those headers are left out that a source of the library includes first: who
+compiles that with warnings as errors and without precompiled headers has compiled them alone, as
+the test install.add_subdirectory does.
+
 SPDX-License-Identifier: Apache-2.0
 """
 import concurrent.futures
@@ -61,6 +65,15 @@ def check_umbrella(headers, reached, problems):
             problems.append(f"include/weft/weft.hpp: does not reach the part {part.name}")
 
 
+def first_of_sources():
+    """The headers that a source of the library, on any machine, includes before anything else."""
+    for source in (ROOT / "src").glob("*/*.cpp"):
+        if not source.stem.endswith(("_test", "_bench", "x86_64", "aarch64")):
+            match = re.match(r"(//.*\n|\n)*#include <(.+)>", source.read_text())
+            if match:
+                yield ROOT / "include" / match[2]
+
+
 def compile_alone(job):
     compiler, header = job
     source = f'#include <{header.relative_to(ROOT / "include")}>\n'
@@ -75,8 +88,10 @@ def main():
     if {"-h", "--help"} & set(sys.argv):
         print(__doc__.split("SPDX")[0].strip())
         return 0
-    compilers = [c for c in sys.argv[1:] or ["g++", "clang++-19"] if shutil.which(c)]
-    thorough = compilers if sys.argv[1:] else compilers[:1]
+    named = [a for a in sys.argv[1:] if a != "--of-sources"]
+    compilers = [c for c in named or ["g++", "clang++-19"] if shutil.which(c)]
+    thorough = compilers if named else compilers[:1]
+    compiled = set(first_of_sources()) if "--of-sources" in sys.argv else set()
     headers = sorted(PUBLIC.rglob("*.hpp"))
     problems = []
     for header in headers:
@@ -84,7 +99,8 @@ def main():
     reached = reached_from_umbrella()
     check_umbrella(headers, reached, problems)
     jobs = [(compiler, header) for header in headers for compiler in compilers
-            if compiler in thorough or header.name == "weft.hpp" or header not in reached]
+            if (compiler in thorough and header not in compiled)
+            or header.name == "weft.hpp" or header not in reached]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as workers:
         problems += filter(None, workers.map(compile_alone, jobs))
     if not headers or not compilers:

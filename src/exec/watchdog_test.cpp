@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <atomic>
 #include <csignal>
+#include <cstdlib>
 #include <functional>
 #include <latch>
 #include <mutex>

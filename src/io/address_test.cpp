@@ -34,7 +34,7 @@ WEFT_TEST("address: what is none is refused, by name") {
                              "127.0.0.1:8x", "::1:80", "[127.0.0.1]:80", "[::1]", "localhost:80",
                              "[::1%nowhere]:80", "256.0.0.1:80", "[]:1", "[::1:80"}) {
         const auto parsed = address::parse(text);
-        CHECK(!parsed && parsed.error() == std::errc::invalid_argument) << text;
+        EXPECT_TRUE(!parsed && parsed.error() == std::errc::invalid_argument) << text;
     }
     EXPECT_THROW(address("localhost", 80), std::system_error);
     CHECK(address::parse(std::string(300, '1'), 80).error() == std::errc::invalid_argument);

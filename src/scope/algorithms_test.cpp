@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <weft/scope/algorithms.hpp>
 
+#include <algorithm>
 #include <memory>
 #include <ranges>
 #include <stdexcept>

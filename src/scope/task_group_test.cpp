@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <weft/scope/task_group.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <new>
 #include <stdexcept>

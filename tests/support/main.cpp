@@ -11,26 +11,12 @@
 #include <cstdio>
 #include <string>
 
-namespace {
-
-bool is_name_of_a_test(const std::string& filter) {
-    const testing::UnitTest& all = *testing::UnitTest::GetInstance();
-    for (int i = 0; i < all.total_test_suite_count(); ++i) {
-        const testing::TestSuite& suite = *all.GetTestSuite(i);
-        for (int j = 0; j < suite.total_test_count(); ++j) {
-            const testing::TestInfo& test = *suite.GetTestInfo(j);
-            if (filter == std::string(suite.name()) + "." + test.name()) return true;
-        }
-    }
-    return false;
-}
-
-}  // namespace
+#include "registration.hpp"
 
 int main(int argc, char** argv) {
     testing::InitGoogleTest(&argc, argv);
     std::string filter = GTEST_FLAG_GET(filter);
-    if (is_name_of_a_test(filter)) {
+    if (weft_test::register_only(filter)) {
         std::ranges::replace_if(
             filter, [](char c) { return c == ':' || c == '-'; }, '?');
         GTEST_FLAG_SET(filter, filter);

@@ -11,42 +11,22 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cstdlib>
-#include <string>
 #include <string_view>
 
 namespace weft_test {
 
 /// How often a stress test does its thing: `full` in `make soak`, scaled down otherwise.
 /// WEFT_STRESS is what a full count of a million is scaled to (20,000 by default).
-inline long stress_count(long full) {
-    const char* set = std::getenv("WEFT_STRESS");
-    const double million_is = set != nullptr ? std::strtod(set, nullptr) : 20'000;
-    return std::max(1L, static_cast<long>(static_cast<double>(full) * million_is / 1e6));
-}
+long stress_count(long full);
 
 using body = void (*)();
 
-class sentence_test : public testing::Test {
-public:
-    explicit sentence_test(body run) : run_(run) {}
-    void TestBody() override { run_(); }
+/// Makes `run` a test; `variant`, if there is one, is put behind its name.
+bool add(std::string_view sentence, std::string_view variant, const char* file, int line, body run);
 
-private:
-    body run_;
-};
-
-inline bool add(std::string_view sentence, std::string_view variant, const char* file, int line,
-                body run) {
-    const std::size_t colon = sentence.find(": ");
-    const std::string suite(sentence.substr(0, colon));
-    std::string name(colon == sentence.npos ? sentence : sentence.substr(colon + 2));
-    if (!variant.empty()) name.append(" (").append(variant).append(")");
-    testing::RegisterTest(suite.c_str(), name.c_str(), nullptr, nullptr, file, line,
-                          [run]() -> testing::Test* { return new sentence_test(run); });
-    return true;
-}
+/// What CHECK and REQUIRE do when the condition does not hold.
+void check_failed(const char* condition, const char* file, int line);
+void require_failed(const char* condition, const char* file, int line);
 
 }  // namespace weft_test
 
@@ -59,5 +39,13 @@ inline bool add(std::string_view sentence, std::string_view variant, const char*
     static void run()
 #define WEFT_TEST(sentence) WEFT_TEST_AT(sentence, WEFT_TEST_NAME(test_at_line_, __LINE__))
 
-#define CHECK(condition) EXPECT_TRUE(condition)
-#define REQUIRE(condition) ASSERT_TRUE(condition)
+// As EXPECT_TRUE and ASSERT_TRUE, which make objects with destructors wherever they stand; so these
+// are a comparison and a call, for the compiler has thousands of them to read.
+#define CHECK(condition)                                  \
+    (static_cast<bool>(condition)) ? static_cast<void>(0) \
+                                   : weft_test::check_failed(#condition, __FILE__, __LINE__)
+#define REQUIRE(condition)              \
+    GTEST_AMBIGUOUS_ELSE_BLOCKER_       \
+    if (static_cast<bool>(condition)) { \
+    } else                              \
+        return weft_test::require_failed(#condition, __FILE__, __LINE__)
