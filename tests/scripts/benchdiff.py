@@ -72,6 +72,17 @@ class Benchdiff(unittest.TestCase):
         self.assertEqual(status, 0)
         self.assertIn("too few values", text)
 
+    def test_four_values_against_four_or_five_cannot_tell(self):
+        for after in ([20, 21, 22, 23], [20, 21, 22, 23, 24]):
+            status, text = self.diff([row("r", [10, 11, 12, 13])], [row("r", after)])
+            self.assertEqual((status, text.splitlines()[-1]), (0, "1 few"))
+
+    def test_four_values_against_six_and_five_against_five_can_tell(self):
+        status, text = self.diff([row("r", [10, 11, 12, 13])], [row("r", [20, 21, 22, 23, 24, 25])])
+        self.assertEqual((status, text.splitlines()[-1]), (1, "1 worse"))
+        status, text = self.diff([row("r", [10, 11, 12, 13, 14])], [row("r", [20, 21, 22, 23, 24])])
+        self.assertEqual((status, text.splitlines()[-1]), (1, "1 worse"))
+
     def test_a_value_that_is_gone_is_a_failure(self):
         status, text = self.diff([row("r", [1, 1, 1, 1])], [row("r", [None] * 4)])
         self.assertEqual(status, 1)
