@@ -17,6 +17,7 @@
 #include <weft/base/assert.hpp>
 
 #include "base/thread_block.hpp"
+#include "exec/late.hpp"
 
 namespace weft::inline v0 {
 
@@ -93,6 +94,7 @@ loop::loop(loop_options options)
 loop::~loop() {
     WEFT_ASSERT(!is_here(), "loop: destroyed from inside itself");
     if (detail::residents* const all = residents_.load(std::memory_order_acquire)) all->stop_all();
+    lists_late_at_ = steady_clock_source().now() + detail::time_until_late.load();
     if (const stuck_report left = run()) {
         std::fputs("weft: loop: destroyed while these cannot end:\n", stderr);
         std::fputs(left.text(stuck_report::most_printed).c_str(), stderr);
@@ -174,6 +176,8 @@ bool loop::reactor_is_due() noexcept {
 
 // What came from other threads and from the clock joins the queue.
 void loop::collect() noexcept {
+    if (lists_late_at_ != no_deadline) [[unlikely]]
+        list_late_if_due();
     if (external_wakes_) {
         runnable* r = inbox_.take_all();
         while (r != nullptr) {
@@ -193,11 +197,21 @@ bool loop::sleep() noexcept {
     const bool awaits = worker_.reactor != nullptr && worker_.reactor->is_awaited();
     if (!external_wakes_ && !timed && !awaits) return false;
     std::chrono::nanoseconds limit = std::chrono::nanoseconds::max();
-    if (timed) limit = std::max(deadline - clock_->now(), std::chrono::nanoseconds::zero());
+    if (timed) limit = deadline - clock_->now();
+    if (lists_late_at_ != no_deadline)
+        limit = std::min(limit, lists_late_at_ - steady_clock_source().now());
+    limit = std::max(limit, std::chrono::nanoseconds::zero());
     if (external_wakes_ && !inbox_.fall_asleep()) return true;
     if (alive() == 0 || limit.count() == 0) return true;
     driver_.load(std::memory_order_relaxed)->wait(limit);
     return true;
+}
+
+// The destructor runs, and those that it asked to stop take their time. They are listed once.
+void loop::list_late_if_due() noexcept {
+    if (steady_clock_source().now() < lists_late_at_) return;
+    lists_late_at_ = no_deadline;
+    detail::list_late("loop", stuck());
 }
 
 // --- stepping

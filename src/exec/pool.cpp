@@ -7,7 +7,6 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
 #include <string_view>
@@ -18,6 +17,7 @@
 
 #include "base/thread_block.hpp"
 #include "exec/cpus.hpp"
+#include "exec/late.hpp"
 #include "exec/pool_worker.hpp"
 #include "exec/watchdog.hpp"
 
@@ -218,9 +218,8 @@ pool::pool(pool_options options) {
 
 pool::~pool() {
     refuse_inside("~pool");
-    if (const stuck_report late = shutdown(std::chrono::seconds(5))) {
-        std::fputs("weft: pool: destroyed, and after 5 s these have not ended:\n", stderr);
-        std::fputs(late.text(stuck_report::most_printed).c_str(), stderr);
+    if (const stuck_report late = shutdown(detail::time_until_late)) {
+        detail::list_late("pool", late);
         drain();
     }
     core_->stop_and_join();  // while core_ is there: workers ask for its clock

@@ -1,8 +1,9 @@
-// executor_test.cpp - fiber_local, loops inside fibers, moving, a user's executor.
+// executor_test.cpp - fiber_local, loops inside fibers, moving, a user's executor, late ends.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <weft/fiber/fiber.hpp>
 
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -12,10 +13,12 @@
 #include <thread>
 #include <vector>
 
+#include <weft/exec/pool.hpp>
 #include <weft/fiber/cancel.hpp>
 #include <weft/fiber/dump.hpp>
 #include <weft/fiber/fiber_local.hpp>
 
+#include "late_support.hpp"
 #include "loops.hpp"
 
 using namespace weft;
@@ -201,4 +204,64 @@ WEFT_TEST("executor: a user's own runs fibers that yield, park, join and are sto
         e.run_all();
         CHECK(log == "abcsj");
     }
+}
+
+// --- destroyed while somebody takes his time
+
+namespace {
+
+// Ends when the list was read, whoever asked it to stop before.
+void ends_late(executor& where, weft_test::late_list& list, std::thread& helper,
+               std::string& listed) {
+    go(where, {.name = "slow"}, [&] {
+        suspend([&](runnable* me) noexcept -> runnable* {
+            helper = std::thread([&, me] {
+                listed = list.wait_for("fiber slow: ");
+                where.post(me);
+            });
+            return nullptr;
+        });
+    });
+}
+
+}  // namespace
+
+WEFT_TEST("loop: destroyed while somebody does not end, it lists him and goes on waiting") {
+    weft_test::late_list list;
+    std::thread helper;
+    std::string listed;
+    {
+        loop s;
+        ends_late(s, list, helper, listed);
+    }
+    helper.join();
+    CHECK(listed.starts_with("weft: loop: destroyed, and after 0.001 s these have not ended:\n"));
+}
+
+WEFT_TEST("loop: destroyed while somebody only yields, it lists him, too") {
+    weft_test::late_list list;
+    std::atomic<bool> read = false;
+    std::thread helper([&] {
+        list.wait_for("fiber busy: ");
+        read = true;
+    });
+    {
+        loop s({.external_wakes = false});
+        go(s, {.name = "busy"}, [&] {
+            while (!read) yield();
+        });
+    }
+    helper.join();
+}
+
+WEFT_TEST("pool: destroyed while somebody does not end, it lists him and goes on waiting") {
+    weft_test::late_list list;
+    std::thread helper;
+    std::string listed;
+    {
+        pool p({.workers = 2});
+        ends_late(p, list, helper, listed);
+    }
+    helper.join();
+    CHECK(listed.starts_with("weft: pool: destroyed, and after 0.001 s these have not ended:\n"));
 }

@@ -51,8 +51,10 @@ struct loop_options {
 class loop final : public executor {
 public:
     explicit loop(loop_options options = {});
-    /// Asks whoever lives here to stop and runs until all have ended.
-    /// Aborts: with the list of those that cannot end; from inside itself.
+    /// Asks whoever lives here to stop and runs until all have ended; after 5 s it lists on stderr
+    /// who has not.
+    /// Aborts: with the list of those that cannot end, if no other thread may post here; from
+    /// inside itself.
     ~loop() override;
 
     /// Runs until nothing is outstanding.
@@ -112,6 +114,7 @@ private:
     void run_ready() noexcept;
     [[nodiscard]] bool sleep() noexcept;
     [[nodiscard]] stuck_report stuck() const;
+    void list_late_if_due() noexcept;
     bool step_once() noexcept;
     bool step_or_sleep() noexcept;
     void wake_driver() noexcept;
@@ -128,9 +131,10 @@ private:
     std::function<void(std::exception_ptr, runnable&)> unhandled_;
     std::unique_ptr<driver> own_driver_;
     std::unique_ptr<descriptor_driver> watched_driver_;
-    bool in_fiber_ = false;  // another executor's fiber runs it
-    std::size_t found_ = 0;  // by the reactor last, less the dispatches since
-    unsigned skipped_ = 0;   // looks in a row at which it was not asked
+    bool in_fiber_ = false;                   // another executor's fiber runs it
+    std::size_t found_ = 0;                   // by the reactor last, less the dispatches since
+    unsigned skipped_ = 0;                    // looks in a row at which it was not asked
+    time_point lists_late_at_ = no_deadline;  // set by the destructor, until it has
 
     // Any thread.
     detail::inbox inbox_;
