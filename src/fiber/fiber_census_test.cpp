@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -49,6 +50,26 @@ MATRIX_TEST("dump: one that has not started is listed, with the line that starte
     CHECK(count(before, "fiber (no name): has not started") == 1);
     run();
     CHECK(dumped().empty());
+}
+
+MATRIX_TEST("dump: a fiber with a handle tells the line that started it, on whatever executor") {
+    static std::vector<std::string> lines;
+    lines.clear();
+    const auto starts = [](int line, const std::vector<std::string>& all) {
+        const std::string end = "fiber_census_test.cpp:" + std::to_string(line);
+        return std::ranges::count_if(all,
+                                     [&](const std::string& one) { return one.ends_with(end); });
+    };
+    spawn([this] {
+        fiber plain([] {});
+        fiber told(options(), [] {});
+        fiber named(s, [] {});
+        fiber stopped([](std::stop_token) {});
+        lines = dumped();
+    });
+    const int last = __LINE__ - 2;
+    run();
+    for (int line = last - 4; line < last; ++line) CHECK(starts(line, lines) == 1);
 }
 
 MATRIX_TEST("dump: one that runs and has never waited is listed as running") {

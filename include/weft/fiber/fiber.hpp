@@ -8,6 +8,7 @@
 
 #include <concepts>
 #include <functional>
+#include <source_location>
 #include <stop_token>
 #include <tuple>
 
@@ -16,6 +17,8 @@
 #include <weft/fiber/this_fiber.hpp>
 
 namespace weft::inline v0 {
+
+class fiber;
 
 namespace detail {
 
@@ -52,14 +55,20 @@ struct executor_at {
     std::source_location site;
 };
 
-/// The running fiber's; which line asked is not known.
-[[nodiscard]] inline executor_at executor_here() {
-    return executor_at(current_executor("fiber"), std::source_location());
+/// The running fiber's. With arguments, which line asked is not known.
+[[nodiscard]] inline executor_at executor_here(std::source_location site = {}) {
+    return executor_at(current_executor("fiber"), site);
 }
 
 template <class F, class... Args>
 concept callable_with = std::invocable<std::decay_t<F>, std::decay_t<Args>...> ||
     std::invocable<std::decay_t<F>, std::stop_token, std::decay_t<Args>...>;
+
+// What may stand first where no executor and no options do.
+template <class F>
+concept no_place = !std::derived_from<std::remove_cvref_t<F>, executor> &&
+                   !std::same_as<std::remove_cvref_t<F>, fiber_options> &&
+                   !std::same_as<std::remove_cvref_t<F>, fiber>;
 
 }  // namespace detail
 
@@ -90,19 +99,26 @@ public:
         : fiber(where, fiber_options{}, std::forward<F>(function), std::forward<Args>(args)...) {}
 
     /// On the executor of the running fiber. Aborts: outside any.
-    template <class F, class... Args>
-        requires detail::callable_with<F, Args...>
-    fiber(const fiber_options& options, F&& function, Args&&... args)
+    template <class F>
+        requires detail::callable_with<F>
+    fiber(const fiber_options& options, F&& function,
+          std::source_location site = std::source_location::current())
+        : fiber(detail::executor_here(site), options, std::forward<F>(function)) {}
+    template <class F>
+        requires(detail::callable_with<F> && detail::no_place<F>)
+    explicit fiber(F&& function, std::source_location site = std::source_location::current())
+        : fiber(detail::executor_here(site), fiber_options{}, std::forward<F>(function)) {}
+    /// The same with arguments: reports do not say where it was started.
+    template <class F, class Arg, class... Args>
+        requires detail::callable_with<F, Arg, Args...>
+    fiber(const fiber_options& options, F&& function, Arg&& arg, Args&&... args)
         : fiber(detail::executor_here(), options, std::forward<F>(function),
-                std::forward<Args>(args)...) {}
-    template <class F, class... Args>
-        requires(detail::callable_with<F, Args...> &&
-                 !std::derived_from<std::remove_cvref_t<F>, executor> &&
-                 !std::same_as<std::remove_cvref_t<F>, fiber_options> &&
-                 !std::same_as<std::remove_cvref_t<F>, fiber>)
-    explicit fiber(F&& function, Args&&... args)
+                std::forward<Arg>(arg), std::forward<Args>(args)...) {}
+    template <class F, class Arg, class... Args>
+        requires(detail::callable_with<F, Arg, Args...> && detail::no_place<F>)
+    explicit fiber(F&& function, Arg&& arg, Args&&... args)
         : fiber(detail::executor_here(), fiber_options{}, std::forward<F>(function),
-                std::forward<Args>(args)...) {}
+                std::forward<Arg>(arg), std::forward<Args>(args)...) {}
 
     fiber(fiber&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
     fiber& operator=(fiber&& other) noexcept {
