@@ -3,9 +3,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <atomic>
 #include <cstdlib>
+#include <deque>
 #include <mutex>
 #include <new>
 #include <shared_mutex>
+#include <vector>
 
 #include <weft/weft.hpp>
 
@@ -387,4 +389,112 @@ WEFT_TEST("no allocation: asking fibers to stop, one of them or all of an execut
     CHECK(allocations_of([&] { detail::stop_all_fibers(s); }) == 0);
     s.run();
     one.detach();
+}
+
+// As many at once as fill a heap, over and over: half of the waits end by an event, half by a
+// cancellation, none by its deadline.
+WEFT_TEST("no allocation: stress, a million deadlines that are armed and disarmed") {
+    constexpr int at_once = 1000;
+    const long rounds = weft_test::stress_count(1'000'000) / at_once;
+    manual_clock clock;
+    loop s({.external_wakes = false, .clock = &clock});
+    struct one {
+        fiber_handle handle;
+        cancel_scope* scope = nullptr;
+        long events = 0;
+        long cancellations = 0;
+    };
+    std::vector<one> all(at_once);
+    bool end = false;
+    for (one& mine : all)
+        go(s, [&] {
+            mine.handle = this_fiber::handle();
+            while (!end) {
+                cancel_scope scope;
+                mine.scope = &scope;
+                ++(park_until(clock.now() + std::chrono::hours(1)) ? mine.events
+                                                                   : mine.cancellations);
+            }
+        });
+    s.run_until_blocked();
+    const auto turn = [&] {
+        for (int i = 0; i < at_once; ++i)
+            if (i % 2 == 0)
+                unpark(all[static_cast<std::size_t>(i)].handle);
+            else
+                all[static_cast<std::size_t>(i)].scope->cancel();
+        s.run_until_blocked();
+    };
+    turn();  // the first may
+    CHECK(allocations_of([&] {
+              for (long i = 1; i < rounds; ++i) turn();
+          }) == 0);
+    CHECK(all[0].events == rounds && all[0].cancellations == 0);
+    CHECK(all[1].events == 0 && all[1].cancellations == rounds);
+    end = true;
+    turn();
+    CHECK(s.alive() == 0 && !s.next_deadline());
+}
+
+namespace {
+
+// Four pairs whose fibers wake each other, also from one worker to the other, yield and sleep.
+long allocations_on_pool(stack_kind kind) {
+    constexpr int pairs = 4;
+    struct {
+        std::deque<counting_semaphore<>> begin;
+        std::deque<counting_semaphore<>> there;
+        std::deque<counting_semaphore<>> back;
+        mutex m;
+        std::atomic<int> done = 0;
+        bool end = false;
+    } all;
+    for (int i = 0; i < pairs; ++i) {
+        all.there.emplace_back(0);
+        all.back.emplace_back(0);
+        for (int j = 0; j < 2; ++j) all.begin.emplace_back(0);
+    }
+    pool p({.workers = 2});
+    for (int i = 0; i < 2 * pairs; ++i)
+        go(p, {.kind = kind}, [&all, i] {
+            const auto pair = static_cast<std::size_t>(i / 2);
+            auto& mine = i % 2 == 0 ? all.there[pair] : all.back[pair];
+            auto& others = i % 2 == 0 ? all.back[pair] : all.there[pair];
+            for (;;) {
+                all.begin[static_cast<std::size_t>(i)].acquire();
+                if (all.end) return;
+                for (int turn = 0; turn < 20; ++turn) {
+                    others.release();
+                    mine.acquire();
+                    const std::lock_guard lock(all.m);
+                    yield();
+                }
+                sleep_for(std::chrono::microseconds(1));
+                if (++all.done == 2 * pairs) all.done.notify_one();
+            }
+        });
+    const auto begin = [&] {
+        for (counting_semaphore<>& one : all.begin) one.release();
+    };
+    const auto turns = [&] {
+        all.done = 0;
+        begin();
+        for (int seen = 0; seen != 2 * pairs; seen = all.done) all.done.wait(seen);
+    };
+    for (int i = 0; i < 10; ++i) turns();  // the first may: stacks, buffers, lists, of each worker
+    const long counted = allocations_of([&] {
+        for (int i = 0; i < 10; ++i) turns();
+    });
+    all.end = true;
+    begin();
+    p.drain();
+    return counted;
+}
+
+}  // namespace
+
+WEFT_TEST("no allocation: fibers on a pool of two workers, once it is warm") {
+    using enum stack_kind;
+    for (const stack_kind kind : {own, ucontext, thread, swapped})
+        EXPECT_EQ(allocations_on_pool(kind), 0) << static_cast<int>(kind);
 }

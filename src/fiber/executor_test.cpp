@@ -150,6 +150,31 @@ WEFT_TEST("switch_to: an exception in flight goes along, also to another thread"
     CHECK(caught == 5);
 }
 
+WEFT_TEST("switch_to misuse: outside a fiber it aborts by name, and so does on") {
+    loop s;
+    EXPECT_DEATH(switch_to(s), "switch_to: called outside any fiber");
+    EXPECT_DEATH(on(s, [] {}), "called outside any fiber");
+}
+
+WEFT_TEST("loop misuse: run by two threads at once it aborts") {
+    weft_test::allow_threads_in_death_tests();
+    const auto misuse = [] {
+        loop s;
+        go(s, [&] { std::thread([&] { s.run(); }).join(); });
+        s.run();
+    };
+    EXPECT_DEATH(misuse(), "loop: run by two threads at once");
+}
+
+WEFT_TEST("loop misuse: destroyed from inside itself it aborts") {
+    const auto misuse = [] {
+        auto s = std::make_unique<loop>();
+        go(*s, [&] { s.reset(); });
+        s->run();
+    };
+    EXPECT_DEATH(misuse(), "loop: destroyed from inside itself");
+}
+
 namespace {
 
 // An executor with post and defer and nothing else, run by hand.

@@ -134,6 +134,69 @@ MATRIX_TEST("fiber: a moved handle moves the duty to join") {
     CHECK(log == "aj");
 }
 
+MATRIX_TEST("fiber: assigned to while it can be joined, it stops and joins what it had") {
+    std::string log;
+    spawn([&] {
+        fiber a(options(), [&] { log += park() ? 'p' : 's'; });
+        fiber b(options(), [&] { log += 'b'; });
+        yield();
+        a = std::move(b);
+        log += 'm';
+        CHECK(a.joinable() && !b.joinable());
+        a.join();
+        a = fiber(options(), [&] { log += 'n'; });
+        a.join();
+    });
+    run();
+    CHECK(log == "bsmn");
+}
+
+MATRIX_TEST("fiber: moved to itself it stays what it is") {
+    bool ended = false;
+    spawn([&] {
+        fiber a(options(), [&] { ended = park().has_value(); });
+        fiber& same = a;
+        a = std::move(same);
+        CHECK(a.joinable());
+        unpark(a.handle());
+        a.join();
+    });
+    run();
+    CHECK(ended);
+}
+
+MATRIX_TEST("fiber: detached it is not asked to stop, and runs on alone") {
+    std::string log;
+    spawn([&] {
+        {
+            fiber a(options(), [&] { log += sleep_for(1ms) ? 'e' : 's'; });
+            yield();
+            a.detach();
+            CHECK(!a.joinable() && !a.get_id());
+        }
+        log += 'd';
+    });
+    run_until_blocked();
+    CHECK(log == "d");
+    advance(1ms);
+    CHECK(log == "de");
+}
+
+MATRIX_TEST("fiber: a callable that throws when it is moved starts nothing") {
+    struct throws {
+        throws() = default;
+        throws(throws&&) { throw std::runtime_error("moved"); }
+        void operator()() const {}
+    };
+    EXPECT_THROW(fiber(s, options(), throws()), std::runtime_error);
+    spawn([&] {
+        EXPECT_THROW(fiber(options(), throws()), std::runtime_error);
+        EXPECT_THROW(fiber([](const throws&) {}, throws()), std::runtime_error);
+    });
+    CHECK(s.alive() == 1);
+    run();
+}
+
 WEFT_TEST("fiber: an exception that nobody joins goes to the handler") {
     int seen = 0;
     loop s({.unhandled = [&](std::exception_ptr, runnable&) { ++seen; }});

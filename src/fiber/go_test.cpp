@@ -52,6 +52,65 @@ MATRIX_TEST("go: steps tell how many are alive") {
     CHECK((out == std::vector<std::string>{"foo", "2", "baz", "1", "bar", "0"}));
 }
 
+MATRIX_TEST("steps: fibers added meanwhile count, and they end when all who are left are stuck") {
+    std::vector<std::size_t> alive;
+    fiber_handle parked;
+    spawn([&] {
+        spawn([&] {
+            parked = this_fiber::handle();
+            park();
+        });
+        yield();
+    });
+    for (const std::size_t now : s.steps()) {
+        alive.push_back(now);
+        if (alive.size() == 1) spawn([] {});
+    }
+    CHECK((alive == std::vector<std::size_t>{2, 3, 2, 1}));
+    CHECK(s.alive() == 1);
+    unpark(parked);
+    run();
+}
+
+MATRIX_TEST("steps: may be mixed with step and run, and a loop be used again") {
+    std::string log;
+    for (int round = 0; round < 2; ++round) {
+        for (const char name : {'a', 'b'})
+            spawn([&log, name] {
+                for (int i = 0; i < 3; ++i) {
+                    log += name;
+                    yield();
+                }
+            });
+        CHECK(s.step());
+        for ([[maybe_unused]] const std::size_t alive : s.steps()) {
+            CHECK(s.step());
+            if (log.size() % 6 == 5) break;
+        }
+        run();
+        CHECK(s.steps().begin() == s.steps().end());
+    }
+    CHECK(log == "abababababab");
+}
+
+WEFT_TEST("steps: sleep while all wait, for a timer and for another thread") {
+    loop s;
+    std::vector<std::size_t> alive;
+    go(s, [] { sleep_for(1ms); });
+    for (const std::size_t now : s.steps()) alive.push_back(now);
+    CHECK((alive == std::vector<std::size_t>{1, 0}));
+
+    std::thread waker;
+    go(s, [&] {
+        waker = std::thread([me = this_fiber::handle()] { unpark(me); });
+        park();
+    });
+    std::size_t last = 1;
+    for (const std::size_t now : s.steps()) last = now;
+    CHECK(last == 0);
+    waker.join();
+}
+
 MATRIX_TEST("go: a yield with nothing else ready ends the step, and no switch is needed in run") {
     int steps = 0;
     spawn([&] {

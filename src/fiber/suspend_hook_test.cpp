@@ -207,6 +207,31 @@ MATRIX_TEST("hooks: one removed while the fiber is suspended is not called any m
     CHECK(log == "<<ab12BA> b2B>");
 }
 
+MATRIX_TEST("hooks: one removes the one above it while the fiber is suspended") {
+    std::string log;
+    class removes_those_above final : public logging_hook {
+    public:
+        using logging_hook::logging_hook;
+        void suspend() override {
+            logging_hook::suspend();
+            set_suspend_hook(this);
+        }
+    };
+    removes_those_above b(log, 'b');
+    logging_hook a(log, 'a');
+    spawn([&] {
+        set_suspend_hook(&b);
+        set_suspend_hook(&a);
+        yield();
+        CHECK(get_suspend_hook() == &b);
+        log += ' ';
+        yield();
+        CHECK(get_suspend_hook() == &b);
+    });
+    run();
+    CHECK(log == "<<ab12B>A b2B>");  // what is on its way back goes on
+}
+
 namespace {
 
 // On the way back it waits until somebody lets it pass.

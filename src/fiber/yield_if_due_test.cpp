@@ -1,13 +1,16 @@
 // yield_if_due_test.cpp - a fiber that asks lets others run when its slice is over.
 //
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <deque>
 #include <string>
 #include <vector>
 
 #include <weft/exec/loop.hpp>
 #include <weft/exec/pool.hpp>
+#include <weft/fiber/go.hpp>
 #include <weft/fiber/this_fiber.hpp>
 
 #include "loops.hpp"
@@ -115,4 +118,55 @@ POOL_TEST("yield_if_due: fibers that only compute take turns") {
         });
     p.drain();
     CHECK(running == count);
+}
+
+namespace {
+
+// Says itself how long a slice is. Run by hand.
+class generous final : public executor {
+public:
+    void post(runnable* r) override { queue_.push_back(r); }
+    void defer(runnable* r) override { post(r); }
+    clock_source& clock() noexcept override { return time; }
+    bool slice_is_over(std::chrono::nanoseconds held) noexcept override { return held >= slice; }
+    void run_all() {
+        while (!queue_.empty()) {
+            runnable* r = queue_.front();
+            queue_.pop_front();
+            while (r != nullptr) r = r->run();
+        }
+    }
+
+    manual_clock time;
+    std::chrono::nanoseconds slice;
+
+private:
+    std::deque<runnable*> queue_;
+};
+
+}  // namespace
+
+WEFT_TEST("yield_if_due: the executor decides how long a slice is") {
+    generous e;
+    for (const std::chrono::nanoseconds slice : {2'000ns, 10'000'000ns, 3'600'000'000'000ns}) {
+        e.slice = slice;
+        std::chrono::nanoseconds computed{};
+        bool other_ran = false;
+        go(e, [&] {
+            while (!other_ran && computed < 1s) {
+                yield_if_due();
+                if (other_ran) break;
+                e.time.advance(1us);
+                computed += 1us;
+            }
+        });
+        go(e, [&] { other_ran = true; });
+        e.run_all();
+        CHECK(computed >= std::min<std::chrono::nanoseconds>(slice, 1s));
+        CHECK(computed <= std::min<std::chrono::nanoseconds>(slice + slice / 4 + 1us, 1s));
+    }
+}
+
+WEFT_TEST("yield_if_due misuse: outside a fiber it aborts by name") {
+    EXPECT_DEATH(yield_if_due(), "yield_if_due: called outside any fiber");
 }
