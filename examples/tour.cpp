@@ -3,8 +3,8 @@
 //   tour [--quick] [--list] [STATION...]      all stations, or those that are named
 //
 // --quick does a hundredth of the work, and is what the tests run; --list names the stations. A
-// station is a function below, or another program of examples/, which is started from the folder
-// that this one lies in; if it was not built there is no such station.
+// station is a function below, another program of examples/, which is started from the folder that
+// this one lies in, or both; if that was not built there is no such station, or no such part of it.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <sys/wait.h>
@@ -262,12 +262,84 @@ bool actor() {
 }
 #endif
 
+// A tree of so many leaves, numbered from the left, whose left side has this part of them.
+struct tree {
+    int leaf = 0;
+    std::unique_ptr<tree> left;
+    std::unique_ptr<tree> right;
+};
+
+std::unique_ptr<tree> grow(int first, int leaves, double part) {
+    auto made = std::make_unique<tree>();
+    made->leaf = first;
+    if (leaves == 1) return made;
+    const int on_the_left = std::clamp(static_cast<int>(leaves * part), 1, leaves - 1);
+    made->left = grow(first, on_the_left, part);
+    made->right = grow(first + on_the_left, leaves - on_the_left, part);
+    return made;
+}
+
+void walk(const tree& t, auto& yield) {
+    if (t.left == nullptr) return yield(t.leaf);
+    walk(*t.left, yield);
+    walk(*t.right, yield);
+}
+
+bool example(const char* name);
+
+bool fringe() {
+    const int leaves = scaled(1'000'000);
+    const auto a = grow(0, leaves, 0.5);
+    const auto b = grow(0, leaves, 0.3);
+    const auto leaves_of = [](const tree& t) {
+        return generator<int>([&t](auto& yield) { walk(t, yield); });
+    };
+    const bool right = example("same_fringe");
+    const stopwatch watch;
+    const bool same = std::ranges::equal(leaves_of(*a), leaves_of(*b));
+    std::printf("  now:   %.1f ns a leaf, over two trees of %d\n",
+                watch.nanoseconds() / (2.0 * leaves), leaves);
+    return right && same;
+}
+
+// From the answer of one child until the other, which was asleep, has been cancelled and has ended.
+bool first() {
+    const bool right = example("first_of_two");
+    const int rounds = scaled(2'000);
+    double nanoseconds = 0;
+    int cancelled_ones = 0;
+    run([&] {
+        for (int i = 0; i < rounds; ++i) {
+            stopwatch since_answer;
+            event asleep;
+            with_task_group<int>([&](task_group<int>& g) {
+                g.add([&] {
+                    asleep.wait();
+                    since_answer = stopwatch();
+                    return 1;
+                });
+                g.add([&] {
+                    asleep.set();
+                    if (!sleep_for(std::chrono::hours(1))) ++cancelled_ones;
+                    nanoseconds += since_answer.nanoseconds();
+                    return 2;
+                });
+                return g.next();
+            });
+        }
+    });
+    std::printf("  now:   %.1f us from the answer to the end of the cancelled child, over %d\n",
+                nanoseconds / rounds / 1e3, rounds);
+    return right && cancelled_ones == rounds;
+}
+
 std::filesystem::path program_of(const char* name) {
     return std::filesystem::read_symlink("/proc/self/exe").parent_path() / name;
 }
 
 // Another program of examples/: at most eight lines of what it says, and its time.
 bool example(const char* name) {
+    if (!std::filesystem::exists(program_of(name))) return true;
     std::fflush(stdout);
     const stopwatch watch;
     const std::string command = "'" + program_of(name).string() + "'";
@@ -300,7 +372,7 @@ const station stations[] = {
     {"back_ends", "One program on four kinds of stacks: what a parked fiber and a yield cost.",
      &back_ends},
     {"same_fringe", "Generators have a stack each, so two recursive walks run side by side.",
-     nullptr},
+     &fringe},
     {"ring", "Messages go round in rings of fibers that wait for each other.", &ring},
     {"million", "A stack is address space until it is used, and every one has a guard.", &million},
     {"level_loader",
@@ -308,7 +380,7 @@ const station stations[] = {
      "does not.",
      nullptr},
     {"first_of_two", "The first answer counts; the other question is cancelled and waited for.",
-     nullptr},
+     &first},
 #if __has_include(<weft/actor/actor_context.hpp>)
     {"actor", "A counter that many fibers call at once: one at a time is inside.", &actor},
 #endif
