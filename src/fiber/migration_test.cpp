@@ -16,6 +16,7 @@
 #include <string>
 #include <thread>
 
+#include <weft/exec/loop.hpp>
 #include <weft/exec/pool.hpp>
 #include <weft/fiber/fiber.hpp>
 #include <weft/fiber/go.hpp>
@@ -204,6 +205,7 @@ WEFT_TEST("migration: pinned fibers keep their thread and its thread_locals over
     for (const stack_kind kind : {stack_kind::own, stack_kind::ucontext, stack_kind::swapped}) {
         movers m;
         stays_on_its_thread(m.p, {.kind = kind, .pinned = true}, all_waits);
+        stays_on_its_thread(m.p, {.kind = kind, .worker = 1}, all_waits);
     }
 }
 
@@ -241,26 +243,59 @@ WEFT_TEST("migration: a std::mutex held over no wait works between fibers and pl
     CHECK(count == 8 * 200 + 1000);
 }
 
-WEFT_TEST("migration: a pinned fiber may hold a std::mutex over a wait against plain threads") {
-    movers m;
-    std::mutex mutex;
-    int inside = 0;
-    fiber holder(m.p, {.pinned = true}, [&] {
+WEFT_TEST("migration: on a loop, and on a pool of one worker, nobody changes the thread") {
+    pool one({.workers = 1, .force_migrate = true});
+    stays_on_its_thread(one, {}, all_waits);
+    loop s;
+    const pthread_t thread = thread_now();
+    for (int n = 0; n < 8; ++n)
+        go(s, [thread] {
+            for (int i = 0; i < 50; ++i) {
+                all_waits();
+                CHECK(thread_now() == thread);
+            }
+        });
+    s.run();
+}
+
+namespace {
+
+void hold_a_mutex_over_waits(executor& where, const fiber_options& options, loop* run = nullptr) {
+    struct {
+        std::mutex mutex;
+        int inside = 0;
+    } all;
+    go(where, options, [&all] {
         for (int i = 0; i < 100; ++i) {
-            const std::lock_guard lock(mutex);  // unlocked by the thread that locked it
-            ++inside;
+            const std::lock_guard lock(all.mutex);  // unlocked by the thread that locked it
+            ++all.inside;
             move();
-            CHECK(inside == 1);
-            --inside;
+            CHECK(all.inside == 1);
+            --all.inside;
         }
     });
-    std::thread plain([&] {
+    std::thread plain([&all] {
         for (int i = 0; i < 100; ++i) {
-            const std::lock_guard lock(mutex);
-            CHECK(++inside == 1);
-            --inside;
+            const std::lock_guard lock(all.mutex);
+            CHECK(++all.inside == 1);
+            --all.inside;
         }
     });
+    if (run != nullptr) run->run();
     plain.join();
-    holder.join();
+    if (run == nullptr) static_cast<pool&>(where).drain();
+}
+
+}  // namespace
+
+WEFT_TEST("migration: one that stays may hold a std::mutex over a wait against plain threads") {
+    movers m;
+    hold_a_mutex_over_waits(m.p, {.pinned = true});
+    hold_a_mutex_over_waits(m.p, {.worker = 1});
+    hold_a_mutex_over_waits(m.p, {.kind = stack_kind::swapped});
+    hold_a_mutex_over_waits(m.p, {.kind = stack_kind::thread});
+    pool one({.workers = 1});
+    hold_a_mutex_over_waits(one, {});
+    loop s;
+    hold_a_mutex_over_waits(s, {}, &s);
 }

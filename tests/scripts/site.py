@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""site.py - docs/ builds as a site without a warning, and the guide names every page.
+"""site.py - docs/ builds as a site without a warning, and shows every page and every plot.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -26,6 +26,11 @@ index = (ROOT / "docs/index.md").read_text()
 for page in sorted(ROOT.glob("docs/*.md")):
     if page.name != "index.md" and page.name not in index:
         wrong.append(f"docs/index.md does not name {page.name}")
+
+shown = "".join(page.read_text() for page in ROOT.glob("docs/*.md"))
+for plot in sorted(ROOT.glob("docs/plots/*.svg")):
+    if f"](plots/{plot.name})" not in shown:
+        wrong.append(f"no page of docs/ shows plots/{plot.name}")
 
 navigation = (ROOT / "mkdocs.yml").read_text()
 for page in sorted(ROOT.glob("docs/**/*.md")):

@@ -33,8 +33,9 @@ struct loop_options {
     /// run() returns with a report when nothing can become ready.
     bool external_wakes = true;
     /// A woken fiber runs next, ahead of the queue: fewer are hot at a time, at the price of strict
-    /// order. After 64 such wakes one goes to the end of the queue, so that two cannot starve
-    /// the rest; with more than 512 ready, after at most 512 wakes, or 64 if they took 50 us.
+    /// order. After 64 such wakes one goes to the end of the queue, so that two cannot starve the
+    /// rest; from 512 ready on (16, if the loop does I/O) and until it is half as many, after 512
+    /// wakes, or after a multiple of 64 that took 50 us.
     bool wake_slot = false;
     /// nullptr: steady_clock_source(). It must outlive the loop.
     clock_source* clock = nullptr;
