@@ -3,7 +3,8 @@
 
 The comment that a header opens with becomes that of the file, and of the class that the file is
 named after, if that has none; a remark behind a member (after "//") becomes that of the member.
-`inline v0` is left out: users do not write it.
+`inline v0` is left out: users do not write it. So are specialisations of the standard library's
+templates and classes that are friends, of which Doxygen understands neither.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -13,6 +14,9 @@ import sys
 
 OPENING = re.compile(r"^((?://[^\n]*\n)+)")
 REMARK = re.compile(r"^(\s*[^/\s][^/]*[;,{(}])\s+// (?!clang-format)(.*)$")
+OF_STD = re.compile(r"^(?:///[^\n]*\n)*template <[^\n]*>\nstruct std::.*?};$",
+                    re.MULTILINE | re.DOTALL)
+FRIEND = re.compile(r"^ +friend (?:class |struct )?[\w:<>]+;$", re.MULTILINE)
 LAST_ENUMERATOR = re.compile(r"^(\s+\w+(?: = \w+)?)\s+// (.*)$")
 
 
@@ -49,6 +53,8 @@ def filtered(text, name):
     start = opening(head[1]) if head else ""
     rest = text[head.end():] if head else text
     rest = re.sub(r"\bnamespace weft::inline v0\b", "namespace weft", rest)
+    for unknown in (OF_STD, FRIEND):
+        rest = unknown.sub(lambda found: "\n" * found[0].count("\n"), rest)
     lines = [remark(line) for line in rest.split("\n")]
     if head:
         paragraph = " ".join(line[3:] for line in head[1].split("\n//\n")[0].splitlines())

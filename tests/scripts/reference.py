@@ -71,6 +71,11 @@ class Small(unittest.TestCase):
             self.assertEqual(status, 1, member)
             self.assertIn("weft/part/thing.hpp:19: weft::thing::lost has no comment", text)
 
+    def test_a_warning_of_doxygen_is_a_failure(self):
+        status, text = self.check("/// As @ref nobody_has_this says.\n    void told();")
+        self.assertEqual(status, 1)
+        self.assertIn("warning: unable to resolve reference to 'nobody_has_this'", text)
+
     def test_names_of_the_standard_library_are_no_exemption(self):
         status, text = self.check("bool try_lock();")
         self.assertEqual(status, 1)
