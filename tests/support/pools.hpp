@@ -7,16 +7,19 @@
 //
 // That makes seven tests: fibers of kind own on 1, 2 and 8 workers and on 2 where each goes on
 // elsewhere after every stop (moved), and of the other three kinds on 2. The body is a member of
-// pool_fixture. A test fails if a fiber or a stack is left at its end. What fibers share must not
-// be a local of one of them, for those of a swapped one go away while it is parked.
+// pool_fixture. A test fails if a fiber or a stack is left at its end, anywhere in the process; a
+// timer that is left aborts in the pool's destructor. What fibers share must not be a local of one
+// of them, for those of a swapped one go away while it is parked.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <weft/exec/pool.hpp>
+#include <weft/fiber/dump.hpp>
 #include <weft/fiber/fiber.hpp>
 #include <weft/fiber/go.hpp>
 #include <weft/fiber/suspend.hpp>
@@ -62,6 +65,13 @@ public:
     }
 };
 
+/// On any executor of the process, a line each.
+inline std::string fibers_left() {
+    std::string lines;
+    weft::dump([&](std::string_view line) { lines.append(line).append("\n"); });
+    return lines;
+}
+
 template <class Test, std::size_t Variant>
 void run_pool_test() {
     allow_threads_in_death_tests();
@@ -72,6 +82,7 @@ void run_pool_test() {
         test.p.drain();
         EXPECT_EQ(test.p.alive(), 0U) << "a fiber is left";
     }
+    EXPECT_EQ(fibers_left(), "");
     EXPECT_EQ(stacks_in_use(), before) << "a stack was not given back";
 }
 
