@@ -66,6 +66,7 @@ WEFT_NO_SANITIZE void copy_name(const identity& from, std::array<char, 16>& to) 
 
 WEFT_NO_SANITIZE const wait_reason* reason_of(const fiber_block& block) noexcept {
     const wait_reason* const reason = look(&block.reason, __ATOMIC_ACQUIRE);
+    if (reason == &no_fiber) return reason;  // what was only cut has nothing else set
     static_assert(sizeof(block.state) == sizeof(std::uint32_t));
     const auto word = look(reinterpret_cast<const std::uint32_t*>(&block.state));
     return meant_by(reason, wait_state::says_waiting(word));
