@@ -7,7 +7,7 @@ jobs := $(shell nproc)
 help:
 	@echo "make run        the tour of what weft does; EXAMPLE=name runs one of examples/"
 	@echo "make test       test every preset: dev, asan, tsan in full, the others in brief"
-	@echo "make quick      test the dev preset only"
+	@echo "make quick      dev's tests in brief, within 3 minutes once it is built"
 	@echo "make soak       every preset and the matrix of compilers at full counts; takes hours"
 	@echo "make bench      compare with the peers; CASE=name only that case, QUICK=1 within 3 minutes"
 	@echo "make plots      draw the plots again from what is in bench/results"
@@ -36,7 +36,7 @@ test:
 	@tools/test
 
 quick:
-	@tools/test dev
+	@tools/test --quick
 
 soak:
 	@tools/soak
