@@ -1,88 +1,26 @@
 // overflow_test.cpp - a stack overflow says whose it is, and then the process dies as it would.
 //
-// The programs that overflow are tests/programs/overflow_*.cpp. Under a sanitizer the handler that
-// was there before ours is the sanitizer's: it makes a report of its own and exits.
+// The programs that overflow are tests/programs/overflow_*.cpp; fibers' are in src/fiber.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <weft/stack/overflow.hpp>
 
 #include <csignal>
-#include <cstdint>
-#include <cstdio>
-#include <optional>
 #include <string>
 #include <string_view>
 
-#include "subprocess.hpp"
-#include "weft_test.hpp"
+#include "overflow_support.hpp"
 
-using weft_test::run_program;
-using weft_test::subprocess_result;
+using namespace weft_test;
 
 namespace {
 
 constexpr bool with_sanitizer = WEFT_ASAN || WEFT_TSAN;
-constexpr const char* opening = "weft: stack overflow in ";
-
-// What our line says.
-struct overflow_line {
-    char who[64] = "";
-    std::uint64_t address = 0;
-    std::uint64_t low = 0;
-    std::uint64_t high = 0;
-    std::uint64_t size = 0;
-    std::uint64_t depth = 0;
-};
-
-std::optional<overflow_line> find_line(const std::string& output) {
-    const std::size_t at = output.find(opening);
-    if (at == output.npos) return std::nullopt;
-    overflow_line line;
-    const int found =
-        std::sscanf(output.c_str() + at,
-                    "weft: stack overflow in %63[^:]: address %lx is below its stack "
-                    "%lx-%lx (%lu bytes), %lu bytes deep\n",
-                    line.who, &line.address, &line.low, &line.high, &line.size, &line.depth);
-    if (found != 6) return std::nullopt;
-    return line;
-}
-
-std::size_t count_of(const std::string& text, const std::string& output) {
-    std::size_t count = 0;
-    for (std::size_t at = output.find(text); at != output.npos; at = output.find(text, at + 1))
-        ++count;
-    return count;
-}
-
-bool died_of_a_fault(const subprocess_result& result) {
-    if (with_sanitizer) return !result.exited_with(0) && result.says("Sanitizer");
-    return result.killed_by(SIGSEGV);
-}
-
-// One line, about this coroutine or context, whose numbers agree with each other and with where
-// the body was.
-void check_line(const subprocess_result& result, const std::string& who) {
-    CHECK(count_of(opening, result.output) == 1);
-    const auto line = find_line(result.output);
-    REQUIRE(line.has_value());
-    CHECK(line->who == who);
-    CHECK(line->high - line->low == line->size);
-    CHECK(line->address < line->low);
-    CHECK(line->low - line->address <= 1024 * 1024);
-    CHECK(line->depth >= line->high - line->address);
-    CHECK(line->depth <= line->size + 1024 * 1024);
-    std::uint64_t body = 0;
-    const std::size_t at = result.output.find("body at ");
-    if (at == result.output.npos) return;
-    REQUIRE(std::sscanf(result.output.c_str() + at, "body at %lx", &body) == 1);
-    CHECK(line->low < body);
-    CHECK(body < line->high);
-}
 
 void check_overflow(const std::string& where, const std::string& way) {
     const subprocess_result result = run_program("overflow_coroutine", {where, way});
     SCOPED_TRACE(where + ", " + way + ": " + result.describe());
-    check_line(result, "coroutine 'parser'");
+    check_overflow_line(result, "coroutine 'parser'");
     CHECK(died_of_a_fault(result));
     CHECK(!result.says("went on"));
 }
@@ -146,7 +84,7 @@ WEFT_TEST("overflow: a null pointer inside a coroutine is none") {
 WEFT_TEST("overflow: of a depot's stack on which a nameless context runs is reported") {
     const subprocess_result result = run_program("overflow_context", {"alone"});
     SCOPED_TRACE(result.describe());
-    check_line(result, "a context");
+    check_overflow_line(result, "a context");
     CHECK(died_of_a_fault(result));
 }
 
@@ -154,7 +92,7 @@ WEFT_TEST("overflow: of a context that a coroutine runs is not called the corout
     for (const char* where : {"below", "above"}) {
         const subprocess_result result = run_program("overflow_context", {where});
         SCOPED_TRACE(where + (": " + result.describe()));
-        check_line(result, "a context");
+        check_overflow_line(result, "a context");
         CHECK(died_of_a_fault(result));
     }
 }
@@ -163,7 +101,7 @@ WEFT_TEST("overflow: a handler that was there before is called after the line") 
     for (const char* name : {"siginfo", "plain"}) {
         const subprocess_result result = run_case(name);
         SCOPED_TRACE(name + (": " + result.describe()));
-        check_line(result, "coroutine 'parser'");
+        check_overflow_line(result, "coroutine 'parser'");
         CHECK(result.says("bytes deep\nhandler\n"));
         CHECK(result.exited_with(42));
     }
@@ -172,7 +110,7 @@ WEFT_TEST("overflow: a handler that was there before is called after the line") 
 WEFT_TEST("overflow: where the signal was ignored it still kills") {
     const subprocess_result result = run_case("ignored");
     SCOPED_TRACE(result.describe());
-    check_line(result, "coroutine 'parser'");
+    check_overflow_line(result, "coroutine 'parser'");
     CHECK(result.killed_by(SIGSEGV));
 }
 
@@ -180,7 +118,7 @@ WEFT_TEST("overflow: a handler that was there before may recover, again and agai
     if (with_sanitizer) GTEST_SKIP() << "the sanitizers do not follow such a jump";
     const subprocess_result result = run_case("recovers");
     SCOPED_TRACE(result.describe());
-    CHECK(count_of(opening, result.output) == 2);
+    CHECK(count_of(overflow_opening, result.output) == 2);
     CHECK(result.says("went on"));
     CHECK(result.exited_with(0));
 }
@@ -188,8 +126,8 @@ WEFT_TEST("overflow: a handler that was there before may recover, again and agai
 WEFT_TEST("overflow: a handler that came later can pass the fault on") {
     const subprocess_result result = run_case("in_front");
     SCOPED_TRACE(result.describe());
-    CHECK(result.says(std::string("handler\n") + opening));
-    check_line(result, "coroutine 'parser'");
+    CHECK(result.says(std::string("handler\n") + overflow_opening));
+    check_overflow_line(result, "coroutine 'parser'");
     CHECK(died_of_a_fault(result));
 }
 
@@ -207,7 +145,7 @@ WEFT_TEST("overflow: disabled and enabled again, it is reported once") {
     for (const char* name : {"enabled_again", "in_front_and_enabled_again"}) {
         const subprocess_result result = run_case(name);
         SCOPED_TRACE(name + (": " + result.describe()));
-        check_line(result, "coroutine 'parser'");
+        check_overflow_line(result, "coroutine 'parser'");
         CHECK(died_of_a_fault(result));
     }
 }
@@ -228,19 +166,19 @@ WEFT_TEST("overflow: a SIGSEGV that somebody sent does what it did before, and i
     CHECK(died_of_a_fault(sent));
     const subprocess_result ignored = run_case("sent_and_ignored");
     SCOPED_TRACE(ignored.describe());
-    CHECK(ignored.says(std::string("still here\n") + opening));
+    CHECK(ignored.says(std::string("still here\n") + overflow_opening));
     CHECK(ignored.killed_by(SIGSEGV));
 }
 
 WEFT_TEST("overflow: a thread that has an alternate signal stack keeps it") {
     const subprocess_result result = run_case("keeps_a_signal_stack");
     SCOPED_TRACE(result.describe());
-    check_line(result, "coroutine 'parser'");
+    check_overflow_line(result, "coroutine 'parser'");
     CHECK(died_of_a_fault(result));
 }
 
 WEFT_TEST("overflow: a thread that ends leaves no alternate signal stack behind") {
-    if (with_sanitizer || weft_test::emulated) GTEST_SKIP() << "these map memory of their own";
+    if (with_sanitizer || emulated) GTEST_SKIP() << "these map memory of their own";
     const subprocess_result result = run_case("threads_leave_nothing");
     SCOPED_TRACE(result.describe());
     CHECK(result.exited_with(0));
