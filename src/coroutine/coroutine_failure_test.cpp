@@ -16,6 +16,7 @@
 #include <alloca.h>
 
 #include "backends.hpp"
+#include "subprocess.hpp"
 
 using namespace weft_test;
 using weft::this_coroutine::yield;
@@ -56,6 +57,16 @@ void expect_usable(backend_fixture<Coroutine>& options) {
     CHECK(steps == 2);
     CHECK(c.done());
 }
+
+#if !WEFT_ASAN && !WEFT_TSAN
+// What is done and checked is in tests/programs/coroutine_failures.cpp.
+void check_failure(const std::string& name) {
+    const subprocess_result result = run_program("coroutine_failures", {name});
+    SCOPED_TRACE(name + ": " + result.describe());
+    CHECK(result.exited_with(0));
+    CHECK(result.says("right"));
+}
+#endif
 
 [[gnu::noinline]] void use_stack(std::size_t bytes) {
     void* const room = ::alloca(bytes);
@@ -123,29 +134,43 @@ BACKEND_TEST("failure: a stack of no sensible size is refused, and said so") {
     expect_usable(options);
 }
 
+BACKEND_TEST("failure: a size that is refused is named") {
+    for (const std::size_t size : {std::size_t{4095}, (std::size_t{1} << 40) + 1}) {
+        std::string said;
+        try {
+            if constexpr (is_swapped<Coroutine>)
+                weft::shared_stack({.size = size});
+            else
+                Coroutine(options({.stack_size = size}), [] {});
+        } catch (const std::invalid_argument& error) { said = error.what(); }
+        CHECK(said.find("weft: a stack of " + std::to_string(size) + " bytes") == 0);
+    }
+}
+
 BACKEND_TEST("failure: a stack larger than any memory is refused") {
     for (const std::size_t size : {std::size_t{1} << 62, SIZE_MAX, SIZE_MAX - 4096}) {
         if constexpr (is_swapped<Coroutine>) {
             EXPECT_THROW(weft::shared_stack({.size = size}), std::invalid_argument);
-        } else if constexpr (is_thread<Coroutine>) {
-            EXPECT_THROW(Coroutine(options({.stack_size = size}), [] {}), std::system_error);
-            CHECK(options.threads.started() == 0);
         } else {
             EXPECT_THROW(Coroutine(options({.stack_size = size}), [] {}), std::invalid_argument);
         }
+        if constexpr (is_thread<Coroutine>) CHECK(options.threads.started() == 0);
     }
     expect_usable(options);
 }
 
-WEFT_TEST("failure: a thread that cannot be started says why") {
-    try {
-        const weft::thread_coroutine c({.stack_size = std::size_t{1} << 62}, [] {});
-        FAIL() << "there is no such memory";
-    } catch (const std::system_error& error) {
-        CHECK(error.code().value() != 0);
-        CHECK(std::string(error.what()).find("weft: ") == 0);
-    }
+#if !WEFT_ASAN && !WEFT_TSAN
+
+WEFT_TEST("failure: a getcontext that fails is an error with errno, and the stack goes back") {
+    check_failure("getcontext_fails");
 }
+
+WEFT_TEST("failure: a thread that cannot be started is an error with errno") {
+    check_failure("pthread_create_fails");
+    check_failure("pthread_create_fails_for_a_cache");
+}
+
+#endif
 
 BACKEND_TEST("failure: in the middle of others, harms none of them") {
     std::vector<Coroutine> all;

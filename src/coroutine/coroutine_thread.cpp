@@ -3,9 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coroutine/coroutine_thread.hpp"
 
-#include <errno.h>
 #include <limits.h>
-#include <stdint.h>
 
 #include <algorithm>
 #include <string_view>
@@ -53,7 +51,6 @@ stack stack_of_this_thread() noexcept {
 coroutine_thread::coroutine_thread(std::size_t stack_size) : stack_size_(stack_size) {
     attributes made;
     constexpr std::size_t guard_size = 64 * 1024;  // as other stacks: no large frame steps over it
-    check(stack_size > SIZE_MAX / 2 ? EINVAL : 0, "weft: stack size of a coroutine's thread");
     check(::pthread_attr_setguardsize(&made.value, guard_size),
           "weft: guard of a coroutine's thread");
     check(::pthread_attr_setstacksize(

@@ -2,7 +2,6 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <mutex>
-#include <stdexcept>
 #include <vector>
 
 #include <weft/base/assert.hpp>
@@ -11,6 +10,7 @@
 #include <weft/coroutine/thread_cache.hpp>
 
 #include "coroutine/coroutine_thread.hpp"
+#include "stack/sizes.hpp"
 
 namespace weft::inline v0 {
 
@@ -69,9 +69,7 @@ thread_backend::thread_backend(const coroutine_options& options, context_entry e
 thread_backend::thread_backend(const coroutine_options& options, context_entry entry,
                                void* argument, detail::activity& runs)
     : threads_(options.threads) {
-    if (options.stack_size < 4096)
-        throw std::invalid_argument(
-            "weft: a coroutine's thread needs a stack of at least 4096 bytes");
+    detail::require_sensible_size(options.stack_size);
     thread_ = threads_ != nullptr ? threads_->implementation_->take(options.stack_size)
                                   : new detail::coroutine_thread(options.stack_size);
     thread_->set_body(entry, argument, runs, options.measure_stack);

@@ -18,8 +18,6 @@
 #include <cerrno>
 #include <mutex>
 #include <new>
-#include <stdexcept>
-#include <string>
 #include <system_error>
 #include <vector>
 
@@ -35,8 +33,6 @@ namespace weft::inline v0 {
 namespace {
 
 using detail::guard_size;
-using detail::largest_size;
-using detail::smallest_size;
 
 // Frames are larger in instrumented and unoptimised code.
 constexpr std::size_t scale = WEFT_ASAN ? 4
@@ -90,10 +86,7 @@ stack cut(std::byte* slot, std::size_t stride, guard_kind guard) {
 }
 
 std::size_t checked(std::size_t size) {
-    if (size < smallest_size || size > largest_size)
-        throw std::invalid_argument(
-            "weft: a stack of " + std::to_string(size) + " bytes makes no sense; at least " +
-            std::to_string(smallest_size) + ", at most " + std::to_string(largest_size));
+    detail::require_sensible_size(size);
     return size * scale;
 }
 

@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -38,6 +39,8 @@ struct refusals {
     int sigaltstack = 0;  // asking which there is does not fail
     int key_create = 0;
     int setspecific = 0;
+    int getcontext = 0;
+    int pthread_create = 0;
     long allocations_left = no_limit;  // how often operator new still succeeds
 };
 inline refusals refuse;
@@ -109,6 +112,21 @@ int pthread_key_create(pthread_key_t* key, void (*destroy)(void*)) noexcept {
 int pthread_setspecific(pthread_key_t key, const void* value) noexcept {
     if (weft_test::refuse.setspecific != 0) return weft_test::refuse.setspecific;
     return weft_test::next_of<decltype(pthread_setspecific)>("pthread_setspecific")(key, value);
+}
+
+// What the system's writes returns to a frame that is gone: it is for makecontext alone.
+int getcontext(ucontext_t* context) noexcept {
+    if (weft_test::refuse.getcontext != 0)
+        return weft_test::fail_with(weft_test::refuse.getcontext);
+    using function = int(ucontext_t*) noexcept;
+    return weft_test::next_of<function>("getcontext")(context);
+}
+
+int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*),
+                   void* argument) noexcept {
+    if (weft_test::refuse.pthread_create != 0) return weft_test::refuse.pthread_create;
+    return weft_test::next_of<decltype(pthread_create)>("pthread_create")(thread, attributes, start,
+                                                                          argument);
 }
 
 }  // extern "C"
