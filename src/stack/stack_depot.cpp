@@ -25,6 +25,7 @@
 
 #include "stack/annotate.hpp"
 #include "stack/guard.hpp"
+#include "stack/overcommit.hpp"
 #include "stack/region.hpp"
 #include "stack/sizes.hpp"
 
@@ -235,8 +236,9 @@ const std::array<std::size_t, 4>& stack_depot::size_classes() noexcept { return 
 stack_depot::stack_depot(stack_depot_options options)
     : implementation_(std::make_unique<implementation>()) {
     implementation_->guard = detail::choose_guard(options.guard);
+    const std::size_t chunk_size = detail::chunk_size_here(options.chunk_size);
     for (std::size_t i = 0; i < classes.size(); ++i)
-        implementation_->pooled[i].configure(classes[i], options.chunk_size);
+        implementation_->pooled[i].configure(classes[i], chunk_size);
 }
 
 stack_depot::~stack_depot() {

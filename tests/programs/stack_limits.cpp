@@ -4,7 +4,8 @@
 //
 // Address space is limited with RLIMIT_AS. That stands in for overcommit_memory=2 too, under which
 // a reservation fails in the same way (ENOMEM from mmap), and which is a setting of the whole
-// machine. Says "right" and ends with status 0 if everything was; "no limit" if there is none.
+// machine; what a depot reserves there is in overcommit_test.cpp. Says "right" and ends with status
+// 0 if everything was; "no limit" if there is none.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <sys/resource.h>

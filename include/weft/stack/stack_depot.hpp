@@ -33,7 +33,9 @@ enum class guard_kind : unsigned char {
 struct stack_depot_options {
     /// How its stacks are guarded.
     guard_kind guard = guard_kind::best;
-    std::size_t chunk_size = std::size_t{1} << 30;  // address space reserved at a time
+    /// Address space reserved at a time; at most 16 MiB where the system counts all of it as used
+    /// (vm.overcommit_memory=2).
+    std::size_t chunk_size = std::size_t{1} << 30;
 };
 
 /// What a depot has.
