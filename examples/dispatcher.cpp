@@ -1,19 +1,27 @@
 // dispatcher.cpp - a scheduler of one's own over swapped coroutines, in two policies.
 //
 // The library has no opinion about who runs next: a dispatcher asks the user's `next` for a
-// coroutine, new or parked, and resumes it. The user also gives the memory for parked ones
-// (allocate and release), so a program knows to the byte what its waiting work costs.
+// coroutine, new or parked, and resumes it. Where all are parked on events, `next` sleeps until one
+// comes. The user also gives the memory for parked ones (allocate and release), so a program knows
+// to the byte what its waiting work costs.
 //
 //   round_robin     one list; everybody runs in turn
 //   list_a_thread   one dispatcher and one list for each OS thread; work is dealt out at the start
 //
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <new>
+#include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <weft/weft.hpp>
@@ -42,88 +50,148 @@ private:
     std::size_t most_ = 0;
 };
 
+template <class T>
+T take_first(std::deque<T>& list) {
+    T first = std::move(list.front());
+    list.pop_front();
+    return first;
+}
+
+// What happens outside: in this program numbers that another thread posts.
+class event_list {
+public:
+    void post(int event) {
+        const std::lock_guard lock(mutex_);
+        events_.push_back(event);
+        posted_.notify_one();
+    }
+    // The oldest, if there is one; told to sleep, it waits for one.
+    std::optional<int> take(bool sleep) {
+        std::unique_lock lock(mutex_);
+        if (sleep) posted_.wait(lock, [this] { return !events_.empty(); });
+        if (events_.empty()) return std::nullopt;
+        return take_first(events_);
+    }
+
+private:
+    std::mutex mutex_;
+    std::condition_variable posted_;
+    std::deque<int> events_;
+};
+
+// A coroutine that adds 1, an event and 3, and in between waits: for its turn, for the event. What
+// others write lives here, not on the shared stack.
+struct work {
+    work(shared_stack& shared, long& sum)
+        : body({.shared = &shared}, [this, &sum] {
+              sum += 1;
+              this_coroutine::yield();
+              wants_event = true;
+              this_coroutine::yield();
+              sum += event;
+              this_coroutine::yield();
+              sum += 3;
+          }) {}
+
+    bool wants_event = false;
+    int event = 0;
+    swapped_coroutine body;
+};
+using work_pointer = std::unique_ptr<work>;
+
 // Runs what `next` returns until it returns nothing. One that is not done goes to `parked`.
 class dispatcher {
 public:
-    using work = std::unique_ptr<swapped_coroutine>;
-
-    dispatcher(std::function<work()> next, std::function<void(work)> parked)
+    dispatcher(std::function<work_pointer()> next, std::function<void(work_pointer)> parked)
         : next_(std::move(next)), parked_(std::move(parked)) {}
 
     void run() {
-        while (work current = next_()) {
-            current->resume();
-            if (!current->done()) parked_(std::move(current));
+        while (work_pointer current = next_()) {
+            current->body.resume();
+            if (!current->body.done()) parked_(std::move(current));
         }
     }
 
 private:
-    std::function<work()> next_;
-    std::function<void(work)> parked_;
+    std::function<work_pointer()> next_;
+    std::function<void(work_pointer)> parked_;
 };
 
-// Each counts to three on its own. What it counts lives in its callable, not on the shared stack.
-dispatcher::work counter(shared_stack& shared, long& sum) {
-    return std::make_unique<swapped_coroutine>(coroutine_options{.shared = &shared}, [&sum] {
-        for (int i = 1; i <= 3; ++i) {
-            sum += i;
-            this_coroutine::yield();
+// Runs `count` of them, at most `window` at a time, and returns their sum.
+long dispatch(shared_stack& shared, event_list& events, int count, std::size_t window) {
+    long sum = 0;
+    int made = 0;
+    std::deque<work_pointer> ready;
+    std::deque<work_pointer> waiting;  // for an event each
+    const auto next = [&]() -> work_pointer {
+        const bool room = made < count && ready.size() + waiting.size() < window;
+        if (!waiting.empty()) {
+            if (const auto event = events.take(ready.empty() && !room)) {
+                work_pointer first = take_first(waiting);
+                first->event = *event;
+                first->wants_event = false;
+                return first;
+            }
+        }
+        if (room) {
+            ++made;
+            return std::make_unique<work>(shared, sum);
+        }
+        return ready.empty() ? nullptr : take_first(ready);
+    };
+    const auto parked = [&](work_pointer one) {
+        (one->wants_event ? waiting : ready).push_back(std::move(one));
+    };
+    dispatcher(next, parked).run();
+    return sum;
+}
+
+// Posts a 2 for each of them, some at a time.
+std::jthread post_events(event_list& events, int count) {
+    return std::jthread([&events, count] {
+        for (int i = 0; i < count; ++i) {
+            if (i % 100 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            events.post(2);
         }
     });
 }
 
-// New ones are made only when there is nothing parked: at most `window` exist at any time.
 long round_robin(int count, std::size_t window) {
     counting_memory memory;
+    event_list events;
+    const std::jthread poster = post_events(events, count);
     long sum = 0;
-    int made = 0;
     {
         shared_stack shared({.allocator = &memory});
-        std::deque<dispatcher::work> waiting;
-        dispatcher all(
-            [&]() -> dispatcher::work {
-                if (waiting.size() < window && made < count) {
-                    ++made;
-                    return counter(shared, sum);
-                }
-                if (waiting.empty()) return nullptr;
-                dispatcher::work first = std::move(waiting.front());
-                waiting.pop_front();
-                return first;
-            },
-            [&](dispatcher::work w) { waiting.push_back(std::move(w)); });
-        all.run();
-        std::printf(
-            "round robin: %d coroutines, at most %zu at a time, %zu bytes of buffers each\n", made,
-            window, memory.most() / window);
+        sum = dispatch(shared, events, count, window);
     }
+    std::printf("round robin: %d coroutines, at most %zu at a time, %zu bytes of buffers each\n",
+                count, window, memory.most() / window);
     return memory.held() == 0 ? sum : -1;
 }
 
+// Both wait for the same events; each has a stack and memory of its own.
 long list_a_thread(int count, std::size_t threads) {
     std::vector<long> sums(threads, 0);
+    event_list events;
+    const std::jthread poster = post_events(events, count);
     {
         std::vector<std::jthread> running;
         for (std::size_t t = 0; t < threads; ++t) {
-            running.emplace_back([&sum = sums[t], share = count / static_cast<int>(threads)] {
-                shared_stack shared({.policy = buffer_policy::release_at_resume});
-                std::deque<dispatcher::work> list;
-                for (int i = 0; i < share; ++i) list.push_back(counter(shared, sum));
-                dispatcher mine(
-                    [&]() -> dispatcher::work {
-                        if (list.empty()) return nullptr;
-                        dispatcher::work first = std::move(list.front());
-                        list.pop_front();
-                        return first;
-                    },
-                    [&](dispatcher::work w) { list.push_back(std::move(w)); });
-                mine.run();
+            running.emplace_back([&, share = count / static_cast<int>(threads), t] {
+                counting_memory memory;
+                {
+                    shared_stack shared(
+                        {.allocator = &memory, .policy = buffer_policy::release_at_resume});
+                    sums[t] = dispatch(shared, events, share, static_cast<std::size_t>(share));
+                }
+                if (memory.held() != 0) sums[t] = -1;
             });
         }
     }
+    std::printf("a list a thread: %d coroutines on %zu threads\n", count, threads);
     long sum = 0;
     for (long s : sums) sum += s;
-    std::printf("a list a thread: %d coroutines on %zu threads\n", count, threads);
     return sum;
 }
 
