@@ -8,7 +8,9 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
+#include <ctime>
 #include <memory>
 #include <set>
 #include <string>
@@ -40,6 +42,13 @@ std::size_t stack_size_of_this_thread() {
     ::pthread_attr_getstack(&attributes, &low, &size);
     ::pthread_attr_destroy(&attributes);
     return size;
+}
+
+// Of all threads of this process.
+std::chrono::nanoseconds processor_time() {
+    timespec now{};
+    ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
 }
 
 // How many threads have ended that asked to be counted: thread_locals are destroyed at the end.
@@ -135,6 +144,17 @@ WEFT_TEST("thread: one that resumes another waits for it") {
     });
     outer.resume();
     CHECK(log == "12345");
+}
+
+// The sleep makes nothing happen: it is the time in which nothing may.
+WEFT_TEST("thread: nobody busy-waits who was created and not resumed, or who yielded") {
+    std::vector<thread_coroutine> all;
+    for (int i = 0; i < 8; ++i) all.emplace_back([] { yield(); });
+    for (std::size_t i = 0; i < 4; ++i) all[i].resume();
+    constexpr std::chrono::milliseconds asleep(200);
+    const auto before = processor_time();
+    std::this_thread::sleep_for(asleep);
+    CHECK(processor_time() - before < asleep / 4);
 }
 
 WEFT_TEST("thread: without a cache the thread is joined when the body has ended") {
