@@ -7,9 +7,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <weft/context/context.hpp>
 
-#include <execinfo.h>
-#include <unwind.h>
-
 #include <algorithm>
 #include <csignal>
 #include <sstream>
@@ -18,6 +15,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "backtrace_support.hpp"
 #include "context_support.hpp"
 #include "subprocess.hpp"
 
@@ -28,16 +26,6 @@ namespace {
 template <class Context>
 constexpr const char* name_of =
     std::is_same_v<Context, weft::portable_context> ? "portable" : "native";
-
-// The functions on the stack, innermost first, each by its first address.
-std::vector<void*> functions_on_the_stack() {
-    std::vector<void*> addresses(100);
-    const int count = ::backtrace(addresses.data(), static_cast<int>(addresses.size()));
-    addresses.resize(static_cast<std::size_t>(count));
-    for (void*& address : addresses)
-        address = ::_Unwind_FindEnclosingFunction(static_cast<char*>(address) - 1);
-    return addresses;
-}
 
 template <class Context>
 struct walker {
