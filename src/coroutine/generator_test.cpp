@@ -74,7 +74,48 @@ generator<int> leaves(const tree& t) {
     return generator<int>([&t](auto& yield) { walk(t, yield); });
 }
 
+// Stacks of the depot, counted.
+class counting_source final : public weft::stack_source {
+public:
+    weft::stack take(std::size_t size) override {
+        ++taken;
+        last_size = size;
+        return weft::shared_stacks().take(size);
+    }
+    void give_back(weft::stack s) noexcept override {
+        ++returned;
+        weft::shared_stacks().give_back(s);
+    }
+
+    int taken = 0;
+    int returned = 0;
+    std::size_t last_size = 0;
+};
+
 }  // namespace
+
+WEFT_TEST("generator: its stack comes from the user's source, and goes back when it is done") {
+    counting_source source;
+    {
+        const auto numbers = [](auto& yield) {
+            for (int i = 0; i < 3; ++i) yield(i);
+        };
+        const weft::coroutine_options options{.stack_size = 100'000, .stacks = &source};
+        generator<int> all(options, numbers);
+        CHECK(source.taken == 1);
+        CHECK(source.last_size == 100'000);
+        int sum = 0;
+        for (const int i : all) sum += i;
+        CHECK(sum == 3);
+        CHECK(source.returned == 1);
+        generator<int> abandoned(options, numbers);
+        CHECK(*abandoned.begin() == 0);
+        const generator<int> never_begun(options, numbers);
+        CHECK(source.taken == 3);
+        CHECK(source.returned == 1);
+    }
+    CHECK(source.returned == 3);
+}
 
 WEFT_TEST("generator: gives the values in order, and then ends") {
     CHECK((collect(count_up(1, 5)) == std::vector{1, 2, 3, 4}));
