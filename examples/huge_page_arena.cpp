@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include <cstdio>
+#include <memory>
 #include <new>
 #include <numeric>
 #include <vector>
@@ -19,16 +20,20 @@ using namespace weft;
 
 class huge_page_arena final : public stack_source {
 public:
-    explicit huge_page_arena(std::size_t size) : size_(size) {
-        void* memory =
-            ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (memory == MAP_FAILED) throw std::bad_alloc();
-        begin_ = next_ = static_cast<std::byte*>(memory);
-        ::madvise(memory, size, MADV_HUGEPAGE);  // a wish; ordinary pages serve as well
+    // A page more than is needed, so that one begins within the first.
+    explicit huge_page_arena(std::size_t size) : mapped_size_(size + huge_page) {
+        mapped_ = ::mmap(nullptr, mapped_size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                         -1, 0);
+        if (mapped_ == MAP_FAILED) throw std::bad_alloc();
+        void* begin = mapped_;
+        std::size_t room = mapped_size_;
+        next_ = static_cast<std::byte*>(std::align(huge_page, size, begin, room));
+        end_ = next_ + size;
+        ::madvise(next_, size, MADV_HUGEPAGE);  // a wish; ordinary pages serve as well
     }
     huge_page_arena(const huge_page_arena&) = delete;
     huge_page_arena& operator=(const huge_page_arena&) = delete;
-    ~huge_page_arena() override { ::munmap(begin_, size_); }
+    ~huge_page_arena() override { ::munmap(mapped_, mapped_size_); }
 
     stack take(std::size_t size) override {
         if (!idle_.empty() && idle_.back().size >= size) {
@@ -37,7 +42,7 @@ public:
             return last;
         }
         const std::size_t rounded = (size + 63) / 64 * 64;
-        if (rounded > static_cast<std::size_t>(begin_ + size_ - next_)) throw std::bad_alloc();
+        if (rounded > static_cast<std::size_t>(end_ - next_)) throw std::bad_alloc();
         idle_.reserve(++cut_);  // so that give_back() never allocates
         next_ += rounded;
         return {next_ - rounded, rounded};
@@ -48,9 +53,12 @@ public:
     [[nodiscard]] std::size_t cut() const noexcept { return cut_; }
 
 private:
-    std::byte* begin_;
+    static constexpr std::size_t huge_page = std::size_t{2} << 20;
+
+    void* mapped_;
+    std::size_t mapped_size_;
     std::byte* next_;
-    std::size_t size_;
+    std::byte* end_;
     std::size_t cut_ = 0;
     std::vector<stack> idle_;
 };
