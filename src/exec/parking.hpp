@@ -18,6 +18,10 @@
 //
 // A worker that is woken counts as searching before it runs, so a burst of posts makes one wake.
 //
+// What was out of sight for a moment is added anew, and told of: the rest of a batch that was taken
+// from the overflow list; and one that yields, for what it leaves for is taken before it is put
+// back, so that whoever looked between the two saw neither.
+//
 // Knows no queue and no thread: whoever calls does the looking, the sleeping and the waking.
 // Written over its atomic type and its lock, so that tests/model can walk all interleavings.
 //

@@ -215,6 +215,7 @@ void pool_worker::attach(std::unique_ptr<driver> attached) noexcept {
 }
 
 void pool_worker::sleep(bool was_searching) noexcept {
+    WEFT_TEST_POINT("pool: has found nothing, about to park");
     core.times_parked.fetch_add(1, std::memory_order_seq_cst);
     core.parked.park(index, was_searching);
     // False: something came for this worker.

@@ -163,24 +163,16 @@ void pool_worker::receive(runnable* r, std::memory_order order) noexcept {
 // --- the queues of a worker among others
 
 runnable* pool_worker::take_from_queues() noexcept {
-    took_hidden = false;
     if (keeps_back.load(std::memory_order_relaxed)) [[unlikely]]
         keep_nothing_back();
     if (slot.load(std::memory_order_relaxed) != nullptr)
         if (runnable* const r = slot.exchange(nullptr, std::memory_order_acquire)) {
             slot_changes.add(1);
-            took_hidden = true;
             return r;
         }
-    if (!ready.empty() && (turn_of_bound_ = !turn_of_bound_)) {
-        took_hidden = true;
-        return ready.pop();
-    }
+    if (!ready.empty() && (turn_of_bound_ = !turn_of_bound_)) return ready.pop();
     runnable* const r = ring.pop();
-    if (r == nullptr) {
-        took_hidden = true;
-        return ready.pop();
-    }
+    if (r == nullptr) return ready.pop();
     if (runnable* const ahead = ring.peek(fetched_ahead)) fetch(*ahead);
     return r;
 }
@@ -329,25 +321,23 @@ void pool_worker::start_shared(runnable* r) noexcept {
 void worker::wake_shared(runnable* r) noexcept {
     pool_worker& me = *shared;
     if (me.core.options.force_migrate) return me.post(r);
-    if (r->bound_to != 0) {
-        if (r->bound_to != number) return me.post(r);
-        me.took_hidden = true;  // it will be what is taken next
-        return wake_here(r);
-    }
-    me.put_in_slot(r);
+    if (r->bound_to != 0) return r->bound_to == number ? wake_here(r) : me.post(r);
+    static_cast<void>(me.put_in_slot(r));
     me.core.notify();
 }
 
+// What runs next was taken before this one came back, and may run for long: whoever looked between
+// the two saw neither, and sleeps. So others are told, as of a post.
 void worker::requeue_shared(runnable* r) noexcept {
     pool_worker& me = *shared;
     ++me.yields;
     if (r->bound_to != 0 || me.core.options.force_migrate) return me.post(r);
-    if (me.took_hidden) return me.post(r);  // others are told: what runs next may run for long
     // With many elsewhere it goes behind those, not only behind the ones of this worker.
     if (me.ring.size() > 3 * enough && !me.core.overflow.empty()) [[unlikely]]
         me.core.overflow.push(r);
     else
-        me.put_in_ring(r, std::memory_order_release);
+        me.put_in_ring(r, std::memory_order_seq_cst);
+    me.core.notify();
 }
 
 }  // namespace weft::inline v0::detail

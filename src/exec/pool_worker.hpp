@@ -118,9 +118,6 @@ struct alignas(64) pool_worker final : worker {
     std::atomic<bool> keeps_back = false;
     reserve<runnable, 256> kept_back;
 
-    // What was taken last may run nowhere else, or was taken while somebody watched the slot for it
-    // and may have looked at the ring before.
-    bool took_hidden = false;
     std::uint32_t yields = 0;  // since the last mixing
 
     // worker's own

@@ -261,6 +261,7 @@ runnable* after_suspend(fiber_worker& worker, fiber_block& left) noexcept {
 
 runnable* after_yield(fiber_worker& worker, fiber_block& left) noexcept {
     list(left);
+    WEFT_TEST_POINT("fiber: has left, by a yield");
     if (worker.attachment != nullptr)
         worker.exec.requeue(&left);
     else

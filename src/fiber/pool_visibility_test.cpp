@@ -10,10 +10,13 @@
 #include <latch>
 #include <mutex>
 #include <new>
+#include <string_view>
 #include <thread>
 
 #include <weft/base/errc.hpp>
+#include <weft/base/test_point.hpp>
 #include <weft/exec/pool.hpp>
+#include <weft/exec/post.hpp>
 #include <weft/stack/stack_depot.hpp>
 
 #include "pools.hpp"
@@ -84,6 +87,75 @@ WEFT_TEST("pool: one that yields to a bound one is seen while that holds the wor
     p.drain();
     CHECK(went_on);
 }
+
+#if defined(WEFT_CHECKS) && WEFT_CHECKS
+
+namespace {
+
+// A fiber of a pool of two leaves by a yield while the other worker, which searches, finds nothing
+// and goes to sleep:
+//
+//   one worker                               the other
+//                                            has searched, and is kept from parking
+//   posts, and nobody is told
+//   yields: takes what it has posted
+//   has left, and is in no queue             parks, looks, sleeps
+//   is put into its queue
+class yield_beside_sleep {
+public:
+    explicit yield_beside_sleep(const pool& p) {
+        of_ = &p;
+        is_armed_ = is_parking_ = has_left_ = false;
+        detail::at_test_points = &pass;
+    }
+    yield_beside_sleep(const yield_beside_sleep&) = delete;
+    yield_beside_sleep& operator=(const yield_beside_sleep&) = delete;
+    ~yield_beside_sleep() { detail::at_test_points = nullptr; }
+
+    /// By the one of them that will park next.
+    static void arm() { is_armed_ = true; }
+    [[nodiscard]] static const std::atomic<bool>& is_parking() { return is_parking_; }
+
+private:
+    [[nodiscard]] static std::uint64_t parks() {
+        return of_->counters(0).parks + of_->counters(1).parks;
+    }
+    static void pass(const char* name) noexcept {
+        if (!is_armed_ || has_left_) return;
+        if (std::string_view(name) == "pool: has found nothing, about to park") {
+            is_parking_ = true;
+            hold_until(has_left_);
+        } else if (std::string_view(name) == "fiber: has left, by a yield") {
+            const std::uint64_t before = parks();
+            has_left_ = true;
+            while (parks() == before) std::this_thread::yield();
+        }
+    }
+
+    inline static const pool* of_ = nullptr;
+    inline static std::atomic<bool> is_armed_ = false;
+    inline static std::atomic<bool> is_parking_ = false;
+    inline static std::atomic<bool> has_left_ = false;
+};
+
+}  // namespace
+
+WEFT_TEST("pool: one that yields is seen by a worker that fell asleep while it left") {
+    if (all_are_sent()) return;
+    pool p({.workers = 2});
+    const yield_beside_sleep here(p);
+    std::atomic<bool> went_on = false;
+    go(p, [&] {
+        post(p, [] { yield_beside_sleep::arm(); });
+        hold_until(yield_beside_sleep::is_parking());
+        post(p, [&] { hold_until(went_on); });
+        yield();
+        went_on = true;
+    });
+    p.drain();
+}
+
+#endif
 
 WEFT_TEST("pool: two sleepers that are due at once run beside each other") {
     if (all_are_sent()) return;

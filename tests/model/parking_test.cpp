@@ -157,6 +157,26 @@ struct stealing : pool_scenario<model_parking, Workers, Workers> {
     }
 };
 
+// The first posts to its ring and yields: it takes what is there, which nobody else may have seen
+// yet, and only then comes back to the ring itself. Tells: and says so.
+template <bool Asleep, bool Tells>
+struct yielding : stealing<2, Asleep> {
+    void act(unsigned actor) override {
+        if (actor != 0) return stealing<2, Asleep>::act(actor);
+        push();
+        this->notify();
+        if (this->ring.pop() != nullptr) {
+            push();
+            if (Tells) this->notify();
+        }
+        this->run_one();
+        this->work(0, false);
+    }
+    void push() {
+        check(this->ring.push(&this->unit, std::memory_order_seq_cst), "the ring is full");
+    }
+};
+
 // Workers that take all that is there, keep one unit and put the others back, as from the overflow
 // list: for a moment nobody sees them. Tells: whoever put something back says so.
 template <bool Tells>
@@ -250,6 +270,11 @@ WEFT_TEST("parking model: what a worker posts to its ring is stolen") {
     expect_holds<stealing<2, false>>({.actors = 2, .preemptions = 3, .in_soak = 5});
 }
 
+WEFT_TEST("parking model: one that yields is stolen while the one it left for runs") {
+    expect_holds<yielding<true, true>>({.actors = 2, .preemptions = 3, .in_soak = 5});
+    expect_holds<yielding<false, true>>({.actors = 2, .preemptions = 3, .in_soak = 5});
+}
+
 WEFT_TEST("parking model: a worker is woken by a post and by its mail") {
     expect_holds<with_mail<true>>({.actors = 3, .preemptions = 3});
     expect_holds<with_mail<false>>({.actors = 3, .preemptions = 3});
@@ -272,6 +297,8 @@ WEFT_TEST("parking model: mutants are caught") {
     expect_caught<falling_asleep<model_parking, 2, 2, manners{.last_searcher_looks = false}>>(
         three, "waits for another unit to be run");
     expect_caught<asleep<forgets_who_it_woke, 2, 2>>(four, "deadlock");
+    expect_caught<yielding<true, false>>(two, "waits for another unit to be run");
+    expect_caught<yielding<false, false>>(two, "waits for another unit to be run");
     expect_caught<taking_batches<false>>(three, "waits for another unit to be run");
     expect_caught<forgets_its_mail>(three, "deadlock: a waits for a wake-up");
 }
