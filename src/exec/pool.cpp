@@ -286,8 +286,8 @@ void pool::defer(runnable* r) {
     if (here == nullptr) return core_->post_from_outside(r);
     if (here->shared == nullptr || r->bound_to != 0 || core_->options.force_migrate)
         here->wake(r);
-    else
-        here->put_in_slot(r);  // one that it displaces was told of already
+    else if (here->put_in_slot(r))
+        core_->notify();  // one that was displaced may have been deferred, too: nobody knows of it
 }
 
 runnable* pool::next() noexcept { return core_->worker_here()->look_around(); }

@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <sys/resource.h>
 
+#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <latch>
@@ -142,6 +143,41 @@ WEFT_TEST("pool: one that was deferred is taken when its worker does not get to 
         woken.done.wait();
     });
     p.drain();
+}
+
+WEFT_TEST("pool: one that was deferred is seen when a second displaces it and holds the worker") {
+    struct first final : runnable {
+        runnable* run() noexcept override {
+            ran.count_down();
+            return nullptr;
+        }
+        std::latch ran{1};
+    } displaced;
+    struct second final : runnable {
+        runnable* run() noexcept override {
+            other->ran.wait();
+            done.count_down();
+            return nullptr;
+        }
+        first* other = nullptr;
+        std::latch done{1};
+    } holder;
+    holder.other = &displaced;
+    struct starter final : runnable {
+        runnable* run() noexcept override {
+            while (home->counters(1).parks == 0) std::this_thread::yield();
+            for (runnable* const one : both) home->defer(one);
+            return nullptr;
+        }
+        pool* home = nullptr;
+        std::array<runnable*, 2> both{};
+    } one;
+    pool p({.workers = 2});
+    one.home = &p;
+    one.both = {&displaced, &holder};
+    one.bound_to = 1;
+    p.post(&one);  // wakes that worker alone: the other sleeps
+    holder.done.wait();
 }
 
 WEFT_TEST("pool: what is bound to a worker runs there and nowhere else") {

@@ -180,14 +180,18 @@ runnable* pool_worker::take_from_queues() noexcept {
 // seq_cst: whoever sleeps looks at the slot after it said so.
 // Now and then one goes to the ring, so that others there, or in `ready`, have their turn. If there
 // are none it stays: from the ring it would be stolen, away from the one that it works with.
-void pool_worker::put_in_slot(runnable* r) noexcept {
+bool pool_worker::put_in_slot(runnable* r) noexcept {
     if (slot_left == 0 && has_slot_had_its_time(ring.size() >= enough) &&
-        (ring.size() != 0 || !ready.empty())) [[unlikely]]
-        return put_in_ring(r, std::memory_order_seq_cst);
+        (ring.size() != 0 || !ready.empty())) [[unlikely]] {
+        put_in_ring(r, std::memory_order_seq_cst);
+        return true;
+    }
     --slot_left;
     slot_changes.add(1);  // before: whoever sees r there sees this, too
-    if (runnable* const displaced = slot.exchange(r, std::memory_order_seq_cst))
-        put_in_ring(displaced, std::memory_order_seq_cst);
+    runnable* const displaced = slot.exchange(r, std::memory_order_seq_cst);
+    if (displaced == nullptr) return false;
+    put_in_ring(displaced, std::memory_order_seq_cst);
+    return true;
 }
 
 void pool_worker::put_in_full_ring(runnable* r, std::memory_order order) noexcept {
@@ -312,7 +316,7 @@ void pool_worker::start_shared(runnable* r) noexcept {
     if (r->bound_to != 0 || core.options.force_migrate) [[unlikely]]
         return post(r);
     if (slot.load(std::memory_order_relaxed) == nullptr)
-        put_in_slot(r);
+        static_cast<void>(put_in_slot(r));
     else
         put_in_ring(r, std::memory_order_seq_cst);
     core.notify();

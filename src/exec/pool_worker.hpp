@@ -126,7 +126,8 @@ struct alignas(64) pool_worker final : worker {
     void start_child_of_group(runnable* r) noexcept;
     [[nodiscard]] runnable* take_back_from_queues(wanted_function wanted, const void* by) noexcept;
     [[nodiscard]] bool await_for_running(come_function has_come, const void* what) noexcept;
-    void put_in_slot(runnable* r) noexcept;
+    /// True: it, or what stood there, went to the ring, of which others are to be told.
+    [[nodiscard]] bool put_in_slot(runnable* r) noexcept;
     [[gnu::always_inline]] void put_in_ring(runnable* r, std::memory_order order) noexcept {
         if (!ring.push(r, order)) [[unlikely]]
             put_in_full_ring(r, order);
