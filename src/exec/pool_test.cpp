@@ -58,6 +58,35 @@ void post_one_by_one(pool& p, long rounds) {
     }
 }
 
+std::uint64_t times_parked(const pool& p) {
+    std::uint64_t sum = 0;
+    for (unsigned i = 0; i < p.workers(); ++i) sum += p.counters(i).parks;
+    return sum;
+}
+
+// Every second post comes when a worker has just said that it sleeps; the others some time after
+// the one before, up to twice what a worker spins for.
+void post_while_it_parks(unsigned workers) {
+    const weft_test::with_test_points here;
+    const long rounds = weft_test::stress_count(1'000'000);
+    pool p({.workers = workers});
+    std::binary_semaphore ran(0);
+    seeded_random random(1);
+    for (long i = 0; i < rounds; ++i) {
+        const std::uint64_t before = times_parked(p);
+        post(p, [&] { ran.release(); });
+        ran.acquire();
+        if (i % 2 == 0) {
+            while (times_parked(p) == before) std::this_thread::yield();
+        } else {
+            const std::chrono::nanoseconds pause(random.next() % 40'000);
+            const auto until = std::chrono::steady_clock::now() + pause;
+            while (std::chrono::steady_clock::now() < until) {}
+        }
+    }
+    EXPECT_GE(times_parked(p), static_cast<std::uint64_t>(rounds / 4));
+}
+
 std::chrono::nanoseconds cpu_time() {
     rusage used{};
     ::getrusage(RUSAGE_SELF, &used);
@@ -300,17 +329,12 @@ WEFT_TEST("pool: an idle one uses no CPU") {
 }
 
 WEFT_TEST("pool: stress: a task posted while the last worker parks is run") {
-    const weft_test::with_test_points here;
-    for (const unsigned workers : {1U, 2U, 8U}) {
-        pool p({.workers = workers});
-        post_one_by_one(p, weft_test::stress_count(1'000'000) / 3);
-    }
+    for (const unsigned workers : {1U, 2U, 8U}) post_while_it_parks(workers);
 }
 
 WEFT_TEST("pool: stress: the same with eight workers on one CPU") {
     const on_one_cpu here;
-    pool p({.workers = 8});
-    post_one_by_one(p, weft_test::stress_count(1'000'000) / 4);
+    post_while_it_parks(8);
 }
 
 WEFT_TEST("pool: stress: several threads post to one that keeps falling asleep") {
