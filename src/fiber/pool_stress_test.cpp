@@ -2,17 +2,19 @@
 // that come too early or twice, starved timers, growing stacks, signals, fork.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <sys/time.h>
+#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <csignal>
 #include <cstring>
 #include <functional>
 #include <limits>
 #include <memory>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -64,7 +66,8 @@ POOL_TEST("pool: double wakes, and wakes of one that has finished, do nothing") 
 
 namespace {
 
-// Two fibers that wake each other and wait, until it is over.
+// Two fibers that wake each other and wait, until it is over; or, so that a test ends in which they
+// starve what they wait for, until they give up.
 class tireless_pair {
 public:
     template <class Spawn>
@@ -196,27 +199,76 @@ POOL_TEST("pool: stress: joins, sleeps and cancellations at once, with yields in
     }
 }
 
-POOL_TEST("pool: signals at a kilohertz disturb nobody") {
-    struct sigaction action {};
-    struct sigaction before {};
-    action.sa_handler = [](int) {};
-    action.sa_flags = SA_RESTART;
-    ::sigaction(SIGALRM, &action, &before);
-    const itimerval often{{0, 1000}, {0, 1000}};
-    ::setitimer(ITIMER_REAL, &often, nullptr);
+namespace {
+
+// A worker's thread, and the signals that have come to it.
+struct disturbed {
+    pthread_t thread{};
+    std::atomic<long> signals = 0;
+};
+
+// Static: a signal may come late.
+std::array<disturbed, 8> all_disturbed;
+
+// Without SA_RESTART: every system call that it comes into ends early.
+class counts_signals {
+public:
+    counts_signals() {
+        struct sigaction action {};
+        action.sa_sigaction = [](int, siginfo_t* info, void*) {
+            ++static_cast<disturbed*>(info->si_value.sival_ptr)->signals;
+        };
+        action.sa_flags = SA_SIGINFO;
+        ::sigaction(SIGUSR1, &action, &before_);
+    }
+    counts_signals(const counts_signals&) = delete;
+    counts_signals& operator=(const counts_signals&) = delete;
+    ~counts_signals() {
+        std::signal(SIGUSR1, SIG_IGN);  // those that are under way are forgotten
+        ::sigaction(SIGUSR1, &before_, nullptr);
+    }
+
+    static void send(disturbed& to) {
+        sigval value{};
+        value.sival_ptr = &to;
+        ::pthread_sigqueue(to.thread, SIGUSR1, value);
+    }
+
+private:
+    struct sigaction before_ {};
+};
+
+}  // namespace
+
+POOL_TEST("pool: signals at a kilohertz to every worker disturb nobody") {
+    const counts_signals here;
+    const std::span workers = std::span(all_disturbed).first(p.workers());
+    for (unsigned i = 0; i < p.workers(); ++i)
+        go(p, {.worker = i}, [workers, i] {
+            workers[i].thread = ::pthread_self();
+            workers[i].signals = 0;
+        });
+    p.drain();
+    std::atomic<bool> over = false;
     std::atomic<int> done = 0;
     for (int i = 0; i < 20; ++i)
         spawn([&] {
-            for (int j = 0; j < 200; ++j) {
+            for (int j = 0; j < 200 || !over; ++j) {
                 yield();
                 static_cast<void>(sleep_for(10us));
             }
             ++done;
         });
+    const long wanted = weft_test::stress_count(10'000);
+    const auto had_enough = [&](const disturbed& one) { return one.signals >= wanted; };
+    // TSan keeps the signals of a thread back that makes no call that it knows.
+    for (long sent = 0; !std::ranges::all_of(workers, had_enough); ++sent) {
+        if (WEFT_TSAN && sent >= wanted) break;
+        for (disturbed& one : workers) counts_signals::send(one);
+        std::this_thread::sleep_for(1ms);  // the kilohertz
+    }
+    over = true;
     p.drain();
-    const itimerval never{};
-    ::setitimer(ITIMER_REAL, &never, nullptr);
-    ::sigaction(SIGALRM, &before, nullptr);
     CHECK(done == 20);
 }
 
