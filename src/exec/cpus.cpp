@@ -7,6 +7,7 @@
 #include "exec/cpus.hpp"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
@@ -18,20 +19,42 @@ namespace weft::inline v0 {
 
 namespace detail {
 
-std::vector<int> allowed_cpus() {
+namespace {
+
+// 0: of the one that calls.
+std::vector<int> cpus_of_thread(pid_t thread) {
     std::vector<int> cpus;
     // A machine may have more processors than a cpu_set_t has bits.
     for (std::size_t most = 1024; most <= (1U << 20); most *= 2) {
         cpu_set_t* const set = CPU_ALLOC(most);
         if (set == nullptr) break;
         const std::size_t bytes = CPU_ALLOC_SIZE(most);
-        const bool fits = ::sched_getaffinity(0, bytes, set) == 0;
+        const bool fits = ::sched_getaffinity(thread, bytes, set) == 0;
         for (std::size_t i = 0; fits && i < most; ++i)
             if (CPU_ISSET_S(i, bytes, set)) cpus.push_back(static_cast<int>(i));
         CPU_FREE(set);
         if (fits) break;
     }
     return cpus;
+}
+
+}  // namespace
+
+// A thread inherits the affinity of the one that makes it, which may be a worker that is bound; the
+// process has that of its first thread.
+std::vector<int> allowed_cpus() { return cpus_of_thread(::getpid()); }
+std::vector<int> inherited_cpus() { return cpus_of_thread(0); }
+
+void bind_to(pthread_t thread, std::span<const int> cpus) noexcept {
+    if (cpus.empty()) return;
+    const auto most = static_cast<std::size_t>(*std::ranges::max_element(cpus)) + 1;
+    cpu_set_t* const set = CPU_ALLOC(most);
+    if (set == nullptr) return;
+    const std::size_t bytes = CPU_ALLOC_SIZE(most);
+    CPU_ZERO_S(bytes, set);
+    for (const int cpu : cpus) CPU_SET_S(static_cast<std::size_t>(cpu), bytes, set);
+    ::pthread_setaffinity_np(thread, bytes, set);
+    CPU_FREE(set);
 }
 
 namespace {

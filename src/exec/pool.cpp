@@ -4,10 +4,10 @@
 #include <weft/exec/pool.hpp>
 
 #include <pthread.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <span>
 #include <stdexcept>
 #include <string_view>
 #include <thread>
@@ -38,14 +38,6 @@ pool_options checked(pool_options options) {
     return options;
 }
 
-void bind(std::thread& thread, int cpu) {
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    if (cpu >= CPU_SETSIZE) return;
-    CPU_SET(static_cast<unsigned>(cpu), &one);
-    ::pthread_setaffinity_np(thread.native_handle(), sizeof one, &one);
-}
-
 }  // namespace
 
 pool_core::pool_core(executor& o, pool_options wanted)
@@ -67,13 +59,17 @@ pool_core::pool_core(executor& o, pool_options wanted)
 }
 
 void pool_core::start() {
-    const std::vector<int> cpus = options.bind_to_cpus ? allowed_cpus() : std::vector<int>();
+    const std::vector<int> cpus = allowed_cpus();
+    const bool bound = options.bind_to_cpus && workers.size() <= cpus.size();
+    const bool inherits = cpus == inherited_cpus();  // else this thread is a bound one
     try {
         for (const auto& one : workers) {
             one->thread = std::thread([w = one.get()] { w->work(); });
             const std::string name = options.name + "-" + std::to_string(one->index);
             ::pthread_setname_np(one->thread.native_handle(), name.substr(0, 15).c_str());
-            if (workers.size() <= cpus.size()) bind(one->thread, cpus[one->index]);
+            const std::span all(cpus);
+            if (bound || !inherits)
+                bind_to(one->thread.native_handle(), bound ? all.subspan(one->index, 1) : all);
         }
         if (options.watchdog.count() != 0) dog_ = std::make_unique<watchdog>(*this);
     } catch (...) {

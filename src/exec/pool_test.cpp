@@ -134,15 +134,50 @@ WEFT_TEST("pool: its threads are named") {
 }
 
 WEFT_TEST("pool: workers bound to CPUs stay on one each") {
-    pool p({.workers = usable_cpus(), .bind_to_cpus = true});
-    std::atomic<int> bound = 0;
-    post(p, [&] {
+    struct look final : runnable {
+        runnable* run() noexcept override {
+            ::sched_getaffinity(0, sizeof mine, &mine);
+            done.count_down();
+            return nullptr;
+        }
         cpu_set_t mine;
-        ::sched_getaffinity(0, sizeof mine, &mine);
-        bound = CPU_COUNT(&mine);
+        std::latch done{1};
+    };
+    std::vector<look> looks(usable_cpus());
+    pool p({.workers = usable_cpus(), .bind_to_cpus = true});
+    cpu_set_t all;
+    CPU_ZERO(&all);
+    for (std::size_t i = 0; i < looks.size(); ++i) {
+        looks[i].bound_to = static_cast<std::uint16_t>(i + 1);
+        p.post(&looks[i]);
+    }
+    for (look& one : looks) {
+        one.done.wait();
+        CHECK(CPU_COUNT(&one.mine) == 1);
+        CPU_OR(&all, &all, &one.mine);
+    }
+    CHECK(CPU_COUNT(&all) == static_cast<int>(looks.size()));
+}
+
+WEFT_TEST("pool: one that is made on a bound worker has all CPUs of the process") {
+    cpu_set_t whole;
+    ::sched_getaffinity(0, sizeof whole, &whole);
+    pool outer({.workers = usable_cpus(), .bind_to_cpus = true});
+    std::atomic<unsigned> workers = 0;
+    std::atomic<int> same = 0;
+    post(outer, [&] {
+        pool inner;
+        workers = inner.workers();
+        post(inner, [&] {
+            cpu_set_t mine;
+            ::sched_getaffinity(0, sizeof mine, &mine);
+            same = CPU_EQUAL(&mine, &whole);
+        });
+        inner.drain();
     });
-    p.drain();
-    CHECK(bound == 1);
+    outer.drain();
+    CHECK(workers == usable_cpus());
+    CHECK(same);
 }
 
 WEFT_TEST("pool: what is queued behind a busy worker is taken by another") {
