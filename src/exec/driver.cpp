@@ -18,21 +18,34 @@ namespace weft::inline v0 {
 
 namespace {
 
-// waker: exchange 1 (release), wake if it was 0.   sleeper: exchange 0 (acquire), sleep while 0.
+// A system call only for one that sleeps, or is about to:
+//
+//   waker                                     sleeper, one at a time
+//   exchange: woken           (release)       awake -> asleep             (CAS, relaxed)
+//   it was asleep? wakes it                   done? sleeps while the word says asleep
+//                                             exchange: awake             (acquire)
+//
+// The word has one order. If the waker's exchange comes before the CAS, that fails and nobody
+// sleeps; if it comes after it, the waker sees who sleeps, and the kernel, which looks at the word
+// again, lets nobody sleep whom the call would miss. The last exchange takes the wake, and sees
+// what was done before it, by its release. A second wake finds the first, and calls nobody.
 class futex_driver final : public driver {
 public:
     void wait(std::chrono::nanoseconds limit) noexcept override {
-        if (woken_.exchange(0, std::memory_order_acquire) != 0) return;
-        detail::futex_wait_for(woken_, 0, limit);
-        woken_.exchange(0, std::memory_order_acquire);
+        std::uint32_t expected = awake;
+        if (word_.compare_exchange_strong(expected, asleep, std::memory_order_relaxed))
+            detail::futex_wait_for(word_, asleep, limit);
+        clear();
     }
     void wake() noexcept override {
-        if (woken_.exchange(1, std::memory_order_release) == 0) detail::futex_wake_one(&woken_);
+        if (word_.exchange(woken, std::memory_order_release) == asleep)
+            detail::futex_wake_one(&word_);
     }
-    void clear() noexcept override { woken_.exchange(0, std::memory_order_acquire); }
+    void clear() noexcept override { word_.exchange(awake, std::memory_order_acquire); }
 
 private:
-    std::atomic<std::uint32_t> woken_ = 0;
+    enum : std::uint32_t { awake, woken, asleep };
+    std::atomic<std::uint32_t> word_ = awake;
 };
 
 // An epoll over an eventfd and what else is included: one number that stays, whatever joins later.
