@@ -130,8 +130,11 @@ void pool_core::post_from_outside(runnable* r) noexcept {
 }
 
 void pool_core::send(pool_worker& to, runnable* r) noexcept {
-    if (pool_worker* const here = worker_here()) here->remote_wakes.add(1);
-    if (to.mail.push(r)) to.wake_thread();
+    pool_worker* const here = worker_here();
+    if (here != nullptr) here->remote_wakes.add(1);
+    if (!to.mail.push(r)) return;
+    if (here != nullptr) here->wakes.add(1);
+    to.wake_thread();
 }
 
 // --- the end of all work
@@ -260,7 +263,7 @@ worker_counters pool::counters(unsigned worker) const {
             .wakes = one.wakes.get(),
             .remote_wakes = one.remote_wakes.get(),
             .overflow = one.overflowed.get(),
-            .idle = std::chrono::nanoseconds(one.idle_time.get())};
+            .idle = one.idle_time.get()};
 }
 
 void pool::describe(const std::function<void(std::string_view)>& line) const {

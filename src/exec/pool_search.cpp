@@ -230,9 +230,9 @@ void pool_worker::sleep(bool was_searching) noexcept {
         if (limit.count() != 0) {
             parks.add(1);
             at.store(activity_of_worker::asleep, std::memory_order_relaxed);
-            const auto before = now();
+            idle_time.begin(now());
             sleeps_in.load(std::memory_order_relaxed)->wait(limit);
-            idle_time.add((now() - before).count());
+            idle_time.end(now());
         }
     }
     core.parked.unpark(index);

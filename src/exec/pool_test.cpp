@@ -400,9 +400,90 @@ WEFT_TEST("pool: counters say what was done") {
     pool p({.workers = 2});
     for (int i = 0; i < 1000; ++i) post(p, [] {});
     p.drain();
-    const worker_counters a = p.counters(0);
-    const worker_counters b = p.counters(1);
-    CHECK(a.dispatches + b.dispatches == 1000);
-    CHECK(a.parks + b.parks >= 1);
+    while (times_parked(p) < 2) std::this_thread::yield();  // counted after drain() knows of it
+    CHECK(p.counters(0).dispatches + p.counters(1).dispatches == 1000);
     EXPECT_THROW(static_cast<void>(p.counters(2)), std::out_of_range);
+}
+
+namespace {
+
+// Runs f on worker 0 of two, while the other sleeps.
+template <class F>
+void beside_a_sleeper(pool& p, F f) {
+    struct call final : runnable {
+        call(pool& p, F& f) : home(p), function(f) { bound_to = 1; }
+        runnable* run() noexcept override {
+            while (home.counters(1).parks == 0) std::this_thread::yield();
+            function();
+            done.count_down();
+            return nullptr;
+        }
+        pool& home;
+        F& function;
+        std::latch done{1};
+    } one(p, f);
+    p.post(&one);
+    one.done.wait();
+    p.drain();
+}
+
+}  // namespace
+
+WEFT_TEST("pool: counters: whoever wakes a worker counts it, and what it sends to one") {
+    struct letter final : runnable {
+        runnable* run() noexcept override {
+            ran.count_down();
+            return nullptr;
+        }
+        std::latch ran{1};
+    } sent;
+    sent.bound_to = 2;
+    pool p({.workers = 2});
+    beside_a_sleeper(p, [&] {
+        p.post(&sent);
+        sent.ran.wait();
+    });
+    CHECK(p.counters(0).wakes == 1);
+    CHECK(p.counters(0).remote_wakes == 1);
+    CHECK(p.counters(1).wakes + p.counters(1).remote_wakes == 0);
+}
+
+WEFT_TEST("pool: counters: a post that wakes another worker is a wake, and nothing is sent") {
+    if (std::getenv("WEFT_FORCE_MIGRATE") != nullptr) return;  // all is sent
+    pool p({.workers = 2});
+    std::latch ran(1);
+    beside_a_sleeper(p, [&] {
+        post(p, [&] { ran.count_down(); });
+        ran.wait();
+    });
+    CHECK(p.counters(0).wakes == 1);
+    CHECK(p.counters(0).remote_wakes == 0);
+}
+
+WEFT_TEST("pool: counters: what finds no place in the ring is counted as overflow") {
+    if (std::getenv("WEFT_FORCE_MIGRATE") != nullptr) return;  // all is sent
+    pool p({.workers = 2});
+    std::atomic<bool> is_held = false;
+    std::atomic<bool> go_on = false;
+    beside_a_sleeper(p, [&] {
+        post(p, [&] {  // takes nothing from the ring meanwhile
+            is_held = true;
+            while (!go_on) std::this_thread::yield();
+        });
+        while (!is_held) std::this_thread::yield();
+        for (int i = 0; i < 5000; ++i) post(p, [] {});
+        CHECK(p.counters(0).overflow >= 5000 - 1024);
+        go_on = true;
+    });
+}
+
+WEFT_TEST("pool: counters: the time asleep grows while a worker sleeps") {
+    pool p({.workers = 1});
+    while (p.counters(0).parks == 0) std::this_thread::yield();
+    const auto before = p.counters(0).idle;
+    while (p.counters(0).idle < before + 1ms) std::this_thread::yield();
+    CHECK(p.counters(0).parks == 1);
+    const auto asleep = p.counters(0).idle;
+    post_one_by_one(p, 1);
+    CHECK(p.counters(0).idle >= asleep);
 }

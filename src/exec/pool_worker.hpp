@@ -69,6 +69,27 @@ private:
     std::atomic<T> value_{0};
 };
 
+/// How long a worker has slept so far. Written by it alone, read by all, in one word: the sum, and
+/// while it sleeps the sum less the time at which it began, which is below zero.
+class time_asleep {
+public:
+    void begin(time_point now) noexcept { add(-now.time_since_epoch()); }
+    void end(time_point now) noexcept { add(now.time_since_epoch()); }
+    /// With the sleep under way.
+    [[nodiscard]] std::chrono::nanoseconds get() const noexcept {
+        const std::chrono::nanoseconds word(word_.load(std::memory_order_relaxed));
+        if (word.count() >= 0) return word;
+        return word + steady_clock_source().now().time_since_epoch();
+    }
+
+private:
+    void add(std::chrono::nanoseconds n) noexcept {
+        word_.store(word_.load(std::memory_order_relaxed) + n.count(), std::memory_order_relaxed);
+    }
+
+    std::atomic<std::int64_t> word_{0};
+};
+
 /// What it is at, for the watchdog.
 enum class activity_of_worker : std::uint8_t { running, searching, asleep };
 
@@ -102,7 +123,7 @@ struct alignas(64) pool_worker final : worker {
     counter<std::uint64_t> wakes;
     counter<std::uint64_t> remote_wakes;
     counter<std::uint64_t> overflowed;
-    counter<std::int64_t> idle_time;
+    time_asleep idle_time;
     std::atomic<activity_of_worker> at = activity_of_worker::searching;
     std::unique_ptr<driver> first_driver;
     std::thread thread;
