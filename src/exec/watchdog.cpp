@@ -1,7 +1,7 @@
 // watchdog.cpp - see watchdog.hpp; and the signal by which a thread tells where it is.
 //
 // The signal is SIGURG, which does nothing unless somebody asked for it; one that was not sent from
-// here goes to whoever handled it before.
+// here, as its value says, goes to whoever handled it before.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "exec/watchdog.hpp"
@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <pthread.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -43,6 +44,23 @@ question& the_question() {
     return *one;
 }
 
+// What is sent with the signal: who it comes from, and the number of the question.
+constexpr std::uint64_t from_here = std::uint64_t{0x77656674} << 32;
+static_assert(sizeof(void*) == sizeof from_here);
+
+sigval value_of(std::uint32_t number) noexcept {
+    sigval value{};
+    value.sival_ptr = reinterpret_cast<void*>(from_here | number);
+    return value;
+}
+std::uint64_t word_of(const siginfo_t& info) noexcept {
+    return reinterpret_cast<std::uintptr_t>(info.si_value.sival_ptr);
+}
+bool is_from_here(const siginfo_t& info) noexcept {
+    return info.si_code == SI_QUEUE && info.si_pid == ::getpid() &&
+           word_of(info) >> 32 == from_here >> 32;
+}
+
 struct sigaction previous;
 
 void answer(question& q, std::uint32_t number) noexcept {
@@ -62,17 +80,14 @@ void answer(question& q, std::uint32_t number) noexcept {
 
 void on_signal(int signal, siginfo_t* info, void* context) {
     const int saved_errno = errno;
-    if (info->si_code == SI_QUEUE && info->si_value.sival_ptr != nullptr) {
+    if (is_from_here(*info)) {
         if (const pthread_t other = this_thread_block().handed_to; other != 0) {
             // A fiber on a thread of its own, which is there as long as this one waits for it.
             ::pthread_sigqueue(other, signal, info->si_value);
             errno = saved_errno;
             return;
         }
-        question& q = the_question();
-        const auto number =
-            static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(info->si_value.sival_ptr));
-        answer(q, number);
+        answer(the_question(), static_cast<std::uint32_t>(word_of(*info)));
     } else if ((previous.sa_flags & SA_SIGINFO) != 0) {
         previous.sa_sigaction(signal, info, context);
     } else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) {
@@ -104,9 +119,7 @@ void ask(pthread_t thread, stall_report& into) {
     const std::uint32_t last = q.word.load(std::memory_order_relaxed) & ~std::uint32_t{3};
     const std::uint32_t number = last + 4 != 0 ? last + 4 : 4;
     q.word.store(number + question::asked, std::memory_order_release);
-    sigval value{};
-    value.sival_ptr = reinterpret_cast<void*>(static_cast<std::uintptr_t>(number));
-    if (::pthread_sigqueue(thread, SIGURG, value) != 0) return;
+    if (::pthread_sigqueue(thread, SIGURG, value_of(number)) != 0) return;
     const time_point until = steady_clock_source().now() + std::chrono::milliseconds(100);
     for (;;) {
         std::uint32_t word = q.word.load(std::memory_order_acquire);
@@ -126,7 +139,8 @@ void ask(pthread_t thread, stall_report& into) {
 
 }  // namespace
 
-watchdog::watchdog(pool_core& core) : core_(core), seen_(core.workers.size()) {
+watchdog::watchdog(pool_core& core)
+    : core_(core), seen_(core.workers.size(), {.since = steady_clock_source().now()}) {
     install_once();
     thread_ = std::thread([this] { watch(); });
     ::pthread_setname_np(thread_.native_handle(), "weft-watchdog");

@@ -1,6 +1,8 @@
 // watchdog_test.cpp - a runnable that holds its worker for too long is reported, and not stopped.
 //
 // SPDX-License-Identifier: Apache-2.0
+#include <pthread.h>
+
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
@@ -97,7 +99,10 @@ WEFT_TEST("watchdog: hands a signal that is not its own to whoever had it before
             std::signal(SIGURG, [](int) { ++mine; });
             pool p({.workers = 1, .watchdog = 1ms});
             std::raise(SIGURG);
-            std::_Exit(mine == 1 ? 0 : 1);
+            sigval value{};
+            value.sival_int = 4;
+            ::pthread_sigqueue(::pthread_self(), SIGURG, value);
+            std::_Exit(mine == 2 ? 0 : 1);
         },
         testing::ExitedWithCode(0), "");
 }
