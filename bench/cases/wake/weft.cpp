@@ -1,7 +1,10 @@
-// weft.cpp - wakes between fibers that are pinned to the two workers of a pool.
+// weft.cpp - wakes between fibers that are pinned to the two workers of a pool, and what such a
+// pool takes while nobody wakes anybody.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <atomic>
+#include <chrono>
+#include <thread>
 
 #include <weft/exec/pool.hpp>
 #include <weft/fiber/go.hpp>
@@ -69,6 +72,17 @@ double asleep(std::uint64_t rounds) {
     return median(took);
 }
 
+// The processor's time, of all threads, while all workers sleep.
+double idle(std::chrono::milliseconds span) {
+    weft::pool p{{.workers = 2}};
+    weft::go(p, [] { weft::yield(); });
+    p.drain();
+    while (p.counters(0).parks == 0 || p.counters(1).parks == 0) std::this_thread::yield();
+    const double before = cpu_milliseconds();
+    std::this_thread::sleep_for(span);
+    return cpu_milliseconds() - before;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -76,4 +90,5 @@ int main(int argc, char** argv) {
     spinning(how.count(10'000));
     bench::report({"weft, spinning", "ns"}, spinning(how.count(200'000)));
     bench::report({"weft, asleep", "ns"}, asleep(how.quick ? 10 : 2'000));
+    bench::report({"weft, idle", "ms"}, idle(std::chrono::milliseconds(how.quick ? 20 : 2'000)));
 }
