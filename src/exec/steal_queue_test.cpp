@@ -17,11 +17,11 @@ namespace {
 constexpr auto order = std::memory_order_seq_cst;
 
 template <std::uint32_t Capacity>
-void owner_and_thieves(int thieves) {
+void owner_and_thieves(int thieves, std::uint32_t start = 0) {
     const weft_test::with_test_points here;
     const auto count = static_cast<std::size_t>(weft_test::stress_count(1'000'000));
     std::vector<std::atomic<int>> items(count);
-    steal_queue<std::atomic<int>, Capacity> queue;
+    steal_queue<std::atomic<int>, Capacity> queue(start);
     std::atomic<std::size_t> taken = 0;
     const auto take = [&](std::atomic<int>* item) {
         ++*item;
@@ -102,4 +102,8 @@ WEFT_TEST("steal queue: stress: loses and doubles nothing, capacity 2") { owner_
 WEFT_TEST("steal queue: stress: loses and doubles nothing, capacity 8") { owner_and_thieves<8>(3); }
 WEFT_TEST("steal queue: stress: loses and doubles nothing, capacity 256") {
     owner_and_thieves<256>(3);
+}
+WEFT_TEST("steal queue: stress: loses and doubles nothing where its counters wrap") {
+    owner_and_thieves<2>(2, 0U - 1'000);
+    owner_and_thieves<256>(3, 0U - 1'000);
 }

@@ -64,6 +64,35 @@ POOL_TEST("pool: double wakes, and wakes of one that has finished, do nothing") 
     CHECK(woken == 1);
 }
 
+POOL_TEST("pool: stress: no wake is lost when four threads wake one fiber twice each") {
+    const weft_test::with_test_points here;
+    const long rounds = weft_test::stress_count(100'000);
+    std::atomic<long> round = 0;
+    std::atomic<bool> inside = false;
+    fiber f(p, options(), [&] {
+        while (round < rounds) {
+            CHECK(park());
+            CHECK(!inside.exchange(true));  // it runs once at a time
+            ++round;
+            inside = false;
+        }
+    });
+    const fiber_handle handle = f.handle();
+    std::vector<std::thread> wakers;
+    for (int i = 0; i < 4; ++i)
+        wakers.emplace_back([&] {
+            for (long seen = -1; seen < rounds; std::this_thread::yield())
+                if (const long now = round; now != seen) {  // two in each round
+                    seen = now;
+                    unpark(handle);
+                    unpark(handle);
+                }
+        });
+    f.join();
+    for (std::thread& one : wakers) one.join();
+    CHECK(round == rounds);
+}
+
 namespace {
 
 // Two fibers that wake each other and wait, until it is over; or, so that a test ends in which they
@@ -270,6 +299,44 @@ POOL_TEST("pool: signals at a kilohertz to every worker disturb nobody") {
     over = true;
     p.drain();
     CHECK(done == 20);
+}
+
+namespace {
+
+// Not inlined, and not to be merged: the thread may have changed since it was last asked.
+[[gnu::noinline]] pthread_t thread_now() {
+    pthread_t now = ::pthread_self();
+    asm volatile("" : "+r"(now)::"memory");
+    return now;
+}
+
+}  // namespace
+
+POOL_TEST("pool: stress: pinned fibers stay while those around them are stolen") {
+    const weft_test::with_test_points here;
+    const long rounds = weft_test::stress_count(50'000);
+    std::atomic<unsigned> left = p.workers();
+    for (unsigned i = 0; i < p.workers(); ++i) {
+        fiber_options bound = options();
+        bound.worker = i;
+        go(p, bound, [&left, rounds] {
+            const pthread_t mine = thread_now();
+            for (long round = 0; round < rounds; ++round) {
+                yield();
+                CHECK(thread_now() == mine);
+            }
+            --left;
+        });
+    }
+    for (unsigned i = 0; i < 20; ++i)
+        spawn([this, &left] {
+            while (left != 0) {
+                spawn([] { yield(); });
+                yield();
+            }
+        });
+    p.drain();
+    CHECK(left == 0);
 }
 
 POOL_TEST("pool: fork and exec inside a fiber") {
