@@ -89,7 +89,7 @@ public:
     ~visit() {
         // Being open is a user: while it is, this one is not the last.
         std::uint32_t before = host_.word_.load(std::memory_order_relaxed);
-        if ((before & closed) != 0 ||
+        if ((before & (closed | moved)) != 0 ||
             !host_.word_.compare_exchange_strong(before, before - user, std::memory_order_acq_rel,
                                                  std::memory_order_relaxed)) [[unlikely]]
             host_.leave();
@@ -104,16 +104,18 @@ private:
 // --- the end
 
 void watched::leave() noexcept {
+    if ((word_.load(std::memory_order_relaxed) & moved) != 0) let_former_go();
     std::uint32_t before = word_.load(std::memory_order_relaxed);
     std::uint32_t after = 0;
     bool last = false;
     do {
         last = before / user == 1 && (before & finishing) == 0;
-        after = last ? (before - user) | finishing : before - user;
+        after = last ? ((before - user) | finishing) & ~moved : before - user;
     } while (!word_.compare_exchange_weak(before, after, std::memory_order_acq_rel,
                                           std::memory_order_relaxed));
     if (last) {
         forget();
+        former_.clear();
         if (owned_) ::close(number_);
         WEFT_TEST_POINT("watched: given back, not finished");
         after = word_.fetch_or(finished, std::memory_order_acq_rel) | finished;
@@ -170,6 +172,33 @@ void watched::forget() noexcept {
     home_.reset();
 }
 
+// Under the lock, by one who is inside.
+void watched::move_out(watch& left) {
+    {
+        const std::lock_guard also(left.lock);
+        for (const watch::side& one : left.sides)
+            WEFT_ASSERT(one.waiting() == nullptr,
+                        "descriptor: used on another executor while somebody waits on it");
+    }
+    former_.push_front(home_);
+    forget();
+    word_.fetch_or(moved, std::memory_order_acq_rel);
+    WEFT_TEST_POINT("watched: moved out");
+}
+
+// By one who is inside, and no more looks at a watch. If it is closed, the last does it.
+void watched::let_former_go() noexcept {
+    std::forward_list<std::shared_ptr<reactor>> gone_by;  // freed without the lock
+    const std::lock_guard guard(settling_);
+    std::uint32_t before = word_.load(std::memory_order_relaxed);
+    while ((before & (closed | moved)) == moved && before / user == 2)
+        if (word_.compare_exchange_weak(before, before & ~moved, std::memory_order_acq_rel,
+                                        std::memory_order_relaxed)) {
+            gone_by.swap(former_);
+            return;
+        }
+}
+
 // --- waiting
 
 namespace {
@@ -180,6 +209,12 @@ namespace {
 }
 
 }  // namespace
+
+[[gnu::always_inline]] inline watch* watched::known_watch() const noexcept {
+    watch* const known = watch_.load(std::memory_order_acquire);
+    WEFT_TEST_POINT("watched: known, not looked at");
+    return known;
+}
 
 // Where it is registered, for whoever runs here: now, if this is its first wait on this executor.
 //
@@ -198,15 +233,7 @@ io::result<watch*> watched::settle() {
     const std::lock_guard guard(settling_);
     watch* const mine = watch_.load(std::memory_order_relaxed);
     if (mine != nullptr && home_->serves((*here)->where())) return mine;
-    if (mine != nullptr) {
-        {
-            const std::lock_guard also(mine->lock);
-            for (const watch::side& one : mine->sides)
-                WEFT_ASSERT(one.waiting() == nullptr,
-                            "descriptor: used on another executor while somebody waits on it");
-        }
-        forget();
-    }
+    if (mine != nullptr) move_out(*mine);
     watch& fresh = (*here)->watches.take();
     if (const std::error_code refused = (*here)->submit(number_, fresh.key())) {
         static_cast<void>(watch_table::retire(fresh));
@@ -321,7 +348,7 @@ long watched::wait_for_edge(io::direction which, time_point deadline, const wait
                             at_end ended) {
     const fiber_worker* const worker = fiber_worker::here();
     if (worker == nullptr || worker->current == nullptr) return wait_in_thread(which, deadline);
-    watch* mine = watch_.load(std::memory_order_acquire);
+    watch* mine = known_watch();
     if (mine == nullptr || !is_at_home(*mine, worker->exec)) [[unlikely]] {
         const place found = settle_or_say();
         if (found.where == nullptr) return found.error;
@@ -401,7 +428,7 @@ io::result<std::size_t> watched::perform(io::direction which, const attempt& tri
     while (result < 0) {
         if (result == -EAGAIN || result == -EWOULDBLOCK) {
             WEFT_TEST_POINT("watched: not now");
-            watch* const mine = watch_.load(std::memory_order_acquire);
+            watch* const mine = known_watch();
             const fiber_worker* const worker = fiber_worker::here();
             const bool leaves_it = tried.anywhere && which == io::direction::read &&
                                    mine != nullptr && me != nullptr && goes_straight(*me) &&
@@ -470,6 +497,7 @@ io::result<void> wait_until_ready(watched* waited, io::direction which, time_poi
 
 bool watched::wait_until_ready(io::direction which, time_point deadline,
                                const wait_reason& reason) {
+    const visit inside(*this);
     for (;;) {
         const long ready = is_ready(which);
         if (ready != 0) return ready > 0;

@@ -3,10 +3,10 @@
 // One word counts who is inside a call, so that the number is not given back to the kernel, and by
 // it to somebody else, under the hands of one who is about to use it:
 //
-//      31        4  3          2           1         0
-//     +------------+----------+-----------+---------+--------+
-//     | users      | finished | finishing | dropped | closed |      being open is a user, too
-//     +------------+----------+-----------+---------+--------+
+//      31   5  4       3          2           1         0
+//     +-------+-------+----------+-----------+---------+--------+
+//     | users | moved | finished | finishing | dropped | closed |   being open is a user, too
+//     +-------+-------+----------+-----------+---------+--------+
 //
 //   enters a call                                 closes
 //   users + 1  (RMW); closed? leave, "closed"     closed  (RMW); was it open: wake all who wait,
@@ -14,8 +14,8 @@
 //   leaves: users - 1; was it the last, for the first time? `finishing` by the same RMW; give the
 //   number back; `finished`
 //
-// The object that owns it says `dropped`. Whoever's change leaves nothing but all four bits frees
-// the memory: nobody is inside then, and nobody comes. All are read-modify-writes of one word
+// The object that owns it says `dropped`. Whoever's change leaves nothing but the lower four bits
+// frees the memory: nobody is inside then, and nobody comes. All are read-modify-writes of one word
 // (acq_rel at least).
 //
 // Closing against one who begins to wait:
@@ -24,11 +24,24 @@
 //   closed                          (seq_cst)     watch_ is set                         (seq_cst)
 //   watch_ set? lock, claim whoever waits         publish: lock; closed? do not wait    (seq_cst)
 //
+// A watch is read without the lock by those inside, and goes with its reactor, which nobody else
+// may keep any more when its executor has ended. So a reactor that was left stays until nobody is
+// inside who can have seen its watch:
+//
+//   moves it elsewhere (with the lock)            is inside
+//   keep the former reactor; watch_ = nullptr     users + 1  (RMW); watch_; look there
+//   moved  (RMW)                                  leaves, and it was moved: lock; nobody else is
+//                                                   inside? not moved  (RMW); let the former go
+//
+// Whoever enters after the last of these finds the new watch_. Two who leave at once may both see
+// the other inside: then whoever leaves next lets it go, or close().
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <forward_list>
 #include <memory>
 
 #include <weft/fiber/suspend.hpp>
@@ -62,7 +75,7 @@ public:
     [[nodiscard]] io::result<std::size_t> call(const attempt& asked);
     friend io::result<void> wait_until_ready(watched* waited, io::direction which,
                                              time_point deadline);
-    /// The same without entering: for a private one. False: it cannot be waited for.
+    /// The same, for a private one that nobody closes. False: it cannot be waited for.
     [[nodiscard]] bool wait_until_ready(io::direction which, time_point deadline,
                                         const wait_reason& reason);
 
@@ -75,6 +88,10 @@ private:
     void leave() noexcept;
     void wake_all() noexcept;
     void forget() noexcept;
+    void move_out(watch& left);
+    void let_former_go() noexcept;
+    /// For those inside, without the lock.
+    [[nodiscard]] watch* known_watch() const noexcept;
     [[nodiscard]] io::result<watch*> settle();
     struct place {
         watch* where;
@@ -97,7 +114,14 @@ private:
     /// 0, 1, or minus errno.
     [[nodiscard]] long is_ready(io::direction which) const noexcept;
 
-    enum : std::uint32_t { closed = 1, dropped = 2, finishing = 4, finished = 8, user = 16 };
+    enum : std::uint32_t {
+        closed = 1,
+        dropped = 2,
+        finishing = 4,
+        finished = 8,
+        moved = 16,
+        user = 32
+    };
     static constexpr std::uint32_t gone = closed | dropped | finishing | finished;
 
     std::atomic<std::uint32_t> word_ = user;
@@ -108,6 +132,7 @@ private:
     spin_lock settling_;
     // Guarded by the lock.
     std::shared_ptr<reactor> home_;
+    std::forward_list<std::shared_ptr<reactor>> former_;  // not empty: moved
     int thread_wakes_[2] = {-1, -1};  // what a plain thread that waits sleeps on besides
 };
 

@@ -1,9 +1,12 @@
-// test_points.hpp - threads that give up their CPU between the two halves of a protocol.
+// test_points.hpp - threads that give up their CPU, or stand, between the halves of a protocol.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <sched.h>
+
+#include <atomic>
+#include <cstring>
 
 #include <weft/base/test_point.hpp>
 
@@ -22,6 +25,35 @@ private:
         thread_local unsigned count = 0;
         if (++count % 3 == 0) ::sched_yield();
     }
+};
+
+/// Stops the first thread that comes to a point of this name until it is let go. One at a time.
+class hold_at {
+public:
+    explicit hold_at(const char* name) {
+        name_ = name;
+        stage_ = 0;
+        weft::detail::at_test_points = &arrive;
+    }
+    hold_at(const hold_at&) = delete;
+    hold_at& operator=(const hold_at&) = delete;
+    ~hold_at() {
+        let_go();
+        weft::detail::at_test_points = nullptr;
+    }
+    static void wait_until_held() {
+        while (stage_ == 0) ::sched_yield();
+    }
+    static void let_go() { stage_ = 2; }
+
+private:
+    static void arrive(const char* name) noexcept {
+        int nobody = 0;
+        if (std::strcmp(name, name_) == 0 && stage_.compare_exchange_strong(nobody, 1))
+            while (stage_ != 2) ::sched_yield();
+    }
+    static inline const char* name_ = "";
+    static inline std::atomic<int> stage_ = 0;
 };
 
 }  // namespace weft_test

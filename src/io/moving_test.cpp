@@ -1,0 +1,86 @@
+// moving_test.cpp - descriptors whose first wait on another executor moves them there.
+//
+// The executor that they come from may be gone, and whoever moves them is not alone: others wait
+// there for the first time as well, or close it.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <string_view>
+#include <thread>
+
+#include <weft/exec/loop.hpp>
+#include <weft/exec/pool.hpp>
+#include <weft/fiber/fiber.hpp>
+#include <weft/fiber/go.hpp>
+#include <weft/io/unix.hpp>
+
+#include "io_support.hpp"
+#include "test_points.hpp"
+
+using namespace weft;
+
+namespace {
+
+// A stream that has waited on a loop that is gone: nothing can be read from it, or written to it.
+class left_stream {
+public:
+    left_stream() : left_stream(io::unix_stream::pair().value()) {
+        loop s;
+        go(s, [this] {
+            std::byte some[8];
+            CHECK(here.read_some(some));
+        });
+        s.run_until_blocked();
+        let_read();
+        s.run();
+        std::byte much[4096]{};
+        while (::send(here.native_handle(), much, sizeof much, MSG_DONTWAIT) > 0) {}
+    }
+    void let_read() { CHECK(::write(there.native_handle(), "x", 1) == 1); }
+    void let_write() {
+        std::byte much[4096];
+        while (::recv(there.native_handle(), much, sizeof much, MSG_DONTWAIT) > 0) {}
+    }
+
+    io::unix_stream here;
+    io::unix_stream there;
+
+private:
+    explicit left_stream(std::pair<io::unix_stream, io::unix_stream> ends)
+        : here(std::move(ends.first)), there(std::move(ends.second)) {}
+};
+
+void wait_until_one(const pool& where, std::string_view does) {
+    for (bool found = false; !found; std::this_thread::yield())
+        where.describe([&](std::string_view line) { found = found || line.contains(does); });
+}
+
+}  // namespace
+
+#if defined(WEFT_CHECKS) && WEFT_CHECKS
+// The reader knows the watch of the loop that is gone when the writer moves the stream.
+WEFT_TEST("descriptor: moved by one from an executor that is gone while another looks there") {
+    const weft_test::no_descriptor_left left;
+    left_stream stream;
+    pool p({.workers = 2});
+    const std::size_t before = weft_test::open_descriptors();
+    const weft_test::hold_at reader_is_held("watched: known, not looked at");
+    fiber reader(p, {.worker = 0}, [&] {
+        std::byte some[8];
+        CHECK(stream.here.read_some(some));
+    });
+    weft_test::hold_at::wait_until_held();
+    fiber writer(p, {.worker = 1}, [&] { CHECK(stream.here.write_all("x")); });
+    wait_until_one(p, "waits to write");
+    stream.let_write();
+    writer.join();
+    const std::size_t meanwhile = weft_test::open_descriptors();
+    CHECK(meanwhile > before);  // the loop's reactor is still there, and a worker's
+    weft_test::hold_at::let_go();
+    stream.let_read();
+    reader.join();
+    CHECK(weft_test::open_descriptors() == meanwhile);  // another worker's instead of the loop's
+}
+#endif
