@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <string_view>
 #include <thread>
 
@@ -84,3 +85,28 @@ WEFT_TEST("descriptor: moved by one from an executor that is gone while another 
     CHECK(weft_test::open_descriptors() == meanwhile);  // another worker's instead of the loop's
 }
 #endif
+
+WEFT_TEST("descriptor: stress, closed while its first wait on a second loop moves it") {
+    const weft_test::with_test_points points;
+    const weft_test::no_descriptor_left left;
+    const long rounds = weft_test::stress_count(50'000);
+    std::atomic<int> wrong = 0;
+    for (long i = 0; i < rounds; ++i) {
+        left_stream stream;
+        std::atomic<bool> begun = false;
+        std::thread second([&] {
+            loop s;
+            go(s, [&] {
+                std::byte some[8];
+                begun = true;
+                wrong += stream.here.read_some(some).error() != errc::closed;
+            });
+            s.run();
+        });
+        while (!begun) std::this_thread::yield();
+        for (long spins = i % 16 * 200; spins > 0; --spins) begun = true;
+        stream.here.close();
+        second.join();
+    }
+    CHECK(wrong == 0);
+}

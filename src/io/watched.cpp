@@ -142,25 +142,30 @@ int watched::release() noexcept {
     return number_;
 }
 
+// With the lock, for whoever closes is not inside: it may be moved meanwhile, and the watch be
+// gone.
 void watched::wake_all() noexcept {
     waiter* woken[2] = {};
-    if (watch* const mine = watch_.load(std::memory_order_seq_cst)) {
-        const std::lock_guard guard(mine->lock);
-        for (std::size_t i = 0; i < 2; ++i) {
-            watch::side& side = mine->sides[i];
-            if (side.waiting() == nullptr) continue;
-            mine->home->count(-1);
-            waiter* const one = side.take_waiting();
-            if (one->claim()) woken[i] = one;
+    {
+        const std::lock_guard guard(settling_);
+        if (watch* const mine = watch_.load(std::memory_order_seq_cst)) {
+            WEFT_TEST_POINT("watched: closing, nobody claimed");
+            const std::lock_guard also(mine->lock);
+            for (std::size_t i = 0; i < 2; ++i) {
+                watch::side& side = mine->sides[i];
+                if (side.waiting() == nullptr) continue;
+                mine->home->count(-1);
+                waiter* const one = side.take_waiting();
+                if (one->claim()) woken[i] = one;
+            }
+            mine->early = nullptr;
         }
-        mine->early = nullptr;
+        const std::uint64_t one = 1;
+        for (const int each : thread_wakes_)
+            if (each >= 0) static_cast<void>(!::write(each, &one, sizeof one));
     }
     for (waiter* const one : woken)
         if (one != nullptr) one->wake();
-    const std::lock_guard guard(settling_);
-    const std::uint64_t one = 1;
-    for (const int each : thread_wakes_)
-        if (each >= 0) static_cast<void>(!::write(each, &one, sizeof one));
 }
 
 // With nobody inside, or under the lock and with nobody waiting.

@@ -22,7 +22,7 @@
 //
 //   closes                                        begins to wait
 //   closed                          (seq_cst)     watch_ is set                         (seq_cst)
-//   watch_ set? lock, claim whoever waits         publish: lock; closed? do not wait    (seq_cst)
+//   watch_ set? its lock, claim whoever waits     publish: its lock; closed? do not wait (seq_cst)
 //
 // A watch is read without the lock by those inside, and goes with its reactor, which nobody else
 // may keep any more when its executor has ended. So a reactor that was left stays until nobody is
