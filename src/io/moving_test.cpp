@@ -17,6 +17,7 @@
 #include <weft/fiber/go.hpp>
 #include <weft/io/unix.hpp>
 
+#include "backends.hpp"
 #include "io_support.hpp"
 #include "test_points.hpp"
 
@@ -83,6 +84,37 @@ WEFT_TEST("descriptor: moved by one from an executor that is gone while another 
     stream.let_read();
     reader.join();
     CHECK(weft_test::open_descriptors() == meanwhile);  // another worker's instead of the loop's
+}
+
+// It was at home on the first loop, and has gone to the second when the reader there is to be
+// listed: nothing would ever wake him.
+WEFT_TEST("descriptor: moved under one who begins to wait, and then waited for, aborts by name") {
+    weft_test::allow_threads_in_death_tests();
+    const auto body = [] {
+        ::alarm(30);  // instead of for ever
+        auto [here, there] = io::unix_stream::pair().value();
+        const auto read = [stream = &here] {
+            std::byte some[8];
+            static_cast<void>(stream->read_some(some));
+        };
+        loop first;
+        go(first, read);
+        first.run_until_blocked();
+        CHECK(::write(there.native_handle(), "x", 1) == 1);
+        first.run();
+        const weft_test::hold_at reader_is_held("watched: at home, not listed");
+        std::thread beside([&] {
+            go(first, read);
+            first.run();
+        });
+        weft_test::hold_at::wait_until_held();
+        loop second;
+        go(second, read);
+        second.run_until_blocked();
+        weft_test::hold_at::let_go();
+        beside.join();
+    };
+    EXPECT_DEATH(body(), "used on another executor while somebody waits");
 }
 #endif
 

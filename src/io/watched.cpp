@@ -168,25 +168,28 @@ void watched::wake_all() noexcept {
         if (one != nullptr) one->wake();
 }
 
-// With nobody inside, or under the lock and with nobody waiting.
+// With nobody inside.
 void watched::forget() noexcept {
-    watch* const mine = watch_.exchange(nullptr, std::memory_order_seq_cst);
-    if (mine == nullptr) return;
-    home_->cancel(number_, watch_table::retire(*mine));
-    home_->watches.give_back(*mine);
+    if (watch* const mine = watch_.exchange(nullptr, std::memory_order_seq_cst)) unregister(*mine);
+}
+
+void watched::unregister(watch& left) noexcept {
+    home_->cancel(number_, watch_table::retire(left));
+    home_->watches.give_back(left);
     home_.reset();
 }
 
 // Under the lock, by one who is inside.
 void watched::move_out(watch& left) {
+    former_.push_front(home_);
     {
         const std::lock_guard also(left.lock);
         for (const watch::side& one : left.sides)
             WEFT_ASSERT(one.waiting() == nullptr,
                         "descriptor: used on another executor while somebody waits on it");
+        watch_.store(nullptr, std::memory_order_seq_cst);  // from here on nobody begins to wait
     }
-    former_.push_front(home_);
-    forget();
+    unregister(left);
     word_.fetch_or(moved, std::memory_order_acq_rel);
     WEFT_TEST_POINT("watched: moved out");
 }
@@ -229,8 +232,9 @@ namespace {
 //   its watch knows its reactor, then             watch_  (acquire): what stands in the watch is
 //   watch_ is set  (seq_cst)                        seen; its reactor serves this executor? done
 //
-// The lock would not help: whoever moves it to another executor meanwhile aborts, or finds nobody
-// who waits, and may do so also after this has returned.
+// The lock would not help: whoever moves it to another executor may do so also after this has
+// returned. Either he finds one who waits, and aborts, or the other finds that it was moved, both
+// under the lock of the watch; then that one tries again, and comes here.
 io::result<watch*> watched::settle() {
     const std::shared_ptr<reactor>* const here = reactor_here();
     if (here == nullptr)
@@ -271,8 +275,10 @@ public:
 
 protected:
     [[gnu::always_inline]] bool list(waiter& me, early_call* early) noexcept {
+        WEFT_TEST_POINT("watched: at home, not listed");
         const std::lock_guard guard(where_->lock);
-        if (host_->is_closed()) return false;
+        if (host_->watch_.load(std::memory_order_relaxed) != where_ || host_->is_closed())
+            return false;
         watch::side& side = where_->of(which_);
         if (std::exchange(side.ready, false)) return false;
         if (side.ended && ended_ == at_end::go_on) return false;

@@ -88,6 +88,7 @@ private:
     void leave() noexcept;
     void wake_all() noexcept;
     void forget() noexcept;
+    void unregister(watch& left) noexcept;
     void move_out(watch& left);
     void let_former_go() noexcept;
     /// For those inside, without the lock.
@@ -127,7 +128,7 @@ private:
     std::atomic<std::uint32_t> word_ = user;
     int number_;
     bool owned_;
-    std::atomic<watch*> watch_ = nullptr;  // written under the lock
+    std::atomic<watch*> watch_ = nullptr;  // written under the lock; cleared under its own, too
     std::atomic<bool> emptied_ = false;    // by the last read; of the one who reads (relaxed)
     spin_lock settling_;
     // Guarded by the lock.
