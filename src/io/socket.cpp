@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include <weft/fiber/detail/deadline_at.hpp>
 #include <weft/fiber/this_fiber.hpp>
 
 #include "io/buffers.hpp"
@@ -161,6 +162,7 @@ namespace {
 bool ended_meanwhile(int error) noexcept {
     switch (error) {
         case ECONNABORTED:
+        case EPERM:  // a firewall's rule
         case EPROTO:
         case ENOPROTOOPT:
         case ENETDOWN:
@@ -177,6 +179,21 @@ bool ended_meanwhile(int error) noexcept {
 // What will pass when others give something back.
 bool is_shortage(int error) noexcept {
     return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+}
+
+// By address: without descriptors UBSan cannot look at the object that a call is made on.
+bool is_from_system(std::error_code error) noexcept {
+    return &error.category() == &std::system_category();
+}
+
+// A listener is never writable: so this waits for the time, or until it is closed or cancelled.
+// Where it would need a descriptor to wait, and there is none, it sleeps.
+result<void> sit_out(descriptor& listener, std::chrono::nanoseconds pause) {
+    const result<void> waited =
+        listener.wait_writable(deadline_after(weft::detail::now_for_sleep(), pause));
+    if (waited || waited.error() == std::errc::timed_out) return {};
+    if (!is_from_system(waited.error())) return waited;
+    return sleep_for(pause);
 }
 
 }  // namespace
@@ -198,13 +215,13 @@ result<descriptor> listener_socket::accept_descriptor(address* from) {
             return descriptor::adopt_prepared(static_cast<int>(*taken));
         }
         const std::error_code error = taken.error();
-        // By address: without descriptors UBSan cannot look at the object that a call is made on.
-        if (&error.category() != &std::system_category()) return std::unexpected(error);
+        if (!is_from_system(error)) return std::unexpected(error);
         if (ended_meanwhile(error.value())) {
             aborted_.add();
         } else if (is_shortage(error.value())) {
             pauses_.add();
-            if (const auto slept = sleep_for(pause); !slept) return std::unexpected(slept.error());
+            if (const auto over = sit_out(descriptor_, pause); !over)
+                return std::unexpected(over.error());
             pause = std::min(2 * pause, 100 * pause_);
         } else {
             return std::unexpected(error);
