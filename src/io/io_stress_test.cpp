@@ -32,9 +32,10 @@ bool was_cancelled(std::error_code error) { return error == std::errc::operation
 
 // Writes, or reads and checks, `count` bytes in pieces of changing size; goes on over
 // cancellations. Says how many were wrong.
+template <class Ends>
 class transfer {
 public:
-    transfer(io::pipe& ends, std::size_t count) : ends_(ends), count_(count), buffer_(300) {}
+    transfer(Ends& ends, std::size_t count) : ends_(ends), count_(count), buffer_(300) {}
 
     std::size_t run(bool writes, const std::function<void(const std::function<void()>&)>& scoped) {
         while (at_ < count_ && wrong_ == 0) scoped([&] { writes ? write() : read(); });
@@ -64,7 +65,7 @@ private:
             ++wrong_;
     }
 
-    io::pipe& ends_;
+    Ends& ends_;
     const std::size_t count_;
     std::vector<std::byte> buffer_;
     std::size_t at_ = 0;
@@ -93,18 +94,25 @@ private:
     std::thread thread_;
 };
 
-}  // namespace
+struct tcp_ends {
+    static io::result<tcp_ends> make() {
+        auto [writer, reader] = weft_test::tcp_pair();
+        return tcp_ends{std::move(writer), std::move(reader)};
+    }
+    io::tcp_stream writer;
+    io::tcp_stream reader;
+};
 
 // Fibers on loops and pools, and plain threads: 0 to 1, 2 to 3, 4 to 5; 2 and 5 are threads.
-CROWD_TEST("io: stress, calls are cancelled at every point, and no byte is lost or doubled") {
+template <class Ends>
+void cancel_at_every_point(const weft_test::gathering& crowd, std::size_t count) {
     const weft_test::with_test_points points;
     const weft_test::no_descriptor_left left;
-    std::vector<io::pipe> pipes;
-    std::vector<std::unique_ptr<transfer>> all;
-    const auto count = static_cast<std::size_t>(rounds(20'000'000));
-    for (int i = 0; i < 3; ++i) pipes.push_back(io::pipe::make().value());
+    std::vector<Ends> ends;
+    std::vector<std::unique_ptr<transfer<Ends>>> all;
+    for (int i = 0; i < 3; ++i) ends.push_back(Ends::make().value());
     for (std::size_t i = 0; i < 6; ++i)
-        all.push_back(std::make_unique<transfer>(pipes[i / 2], count));
+        all.push_back(std::make_unique<transfer<Ends>>(ends[i / 2], count));
     std::atomic<std::size_t> wrong = 0;
     weft_test::scope_slots slots(6);
     const cancelling beside(slots);
@@ -117,7 +125,99 @@ CROWD_TEST("io: stress, calls are cancelled at every point, and no byte is lost 
         wrong += all[static_cast<std::size_t>(i)]->run(i % 2 == 0, scoped);
     });
     CHECK(wrong == 0);
-    pipes.clear();
+}
+
+}  // namespace
+
+CROWD_TEST("io: stress, calls are cancelled at every point, and no byte is lost or doubled") {
+    cancel_at_every_point<io::pipe>(gather(), static_cast<std::size_t>(rounds(20'000'000)));
+}
+
+// Reads that give less than there is room for are not tried before they wait, and on a loop the
+// reactor makes them.
+CROWD_TEST("tcp: stress, calls are cancelled at every point, and no byte is lost or doubled") {
+    cancel_at_every_point<tcp_ends>(gather(), static_cast<std::size_t>(rounds(10'000'000)));
+}
+
+namespace {
+
+// Who came, by their numbers, which each says first.
+class roll {
+public:
+    explicit roll(std::size_t count) : came_(count) {}
+
+    /// One that leaves without a word was cancelled while it connected.
+    void take(io::tcp_stream& from) {
+        const auto number = std::make_unique<std::uint32_t>();
+        const auto bytes = std::as_writable_bytes(std::span(number.get(), 1));
+        if (!from.read_exactly(bytes)) return;
+        ++came_[*number];
+        CHECK(from.write_all(bytes));
+    }
+    [[nodiscard]] bool each_came_once() const {
+        return std::ranges::all_of(came_, [](const std::atomic<int>& times) { return times == 1; });
+    }
+
+private:
+    std::vector<std::atomic<int>> came_;
+};
+
+io::tcp_stream connect_at_last(const io::address& where, unsigned seed) {
+    for (;; ++seed)
+        if (auto made =
+                with_timeout((5 + seed % 60) * 1us, [&] { return io::tcp_stream::connect(where); }))
+            return std::move(*made);
+}
+
+void say_number(const io::address& where, std::uint32_t number) {
+    auto stream = connect_at_last(where, number);
+    const auto back = std::make_unique<std::uint32_t>(number);
+    CHECK(stream.write_all(std::as_bytes(std::span(back.get(), 1))));
+    CHECK(stream.read_exactly(std::as_writable_bytes(std::span(back.get(), 1))));
+    CHECK(*back == number);
+}
+
+void cancel_all_the_time(pool& p, stack_kind kind, std::uint32_t count) {
+    auto listener = io::tcp_listener::bind(io::address::loopback_ipv4(0)).value();
+    const io::address where = listener.local_address().value();
+    roll all(count);
+    std::atomic<std::uint32_t> next = 0;
+    wait_group clients;
+    fiber server(p, {.kind = kind}, [&] {
+        for (unsigned i = 0;; ++i) {
+            auto peer = with_timeout((10 + i % 50) * 1us, [&] { return listener.accept(); });
+            if (peer)
+                go(p, {.kind = kind},
+                   [&all, stream = std::move(*peer)]() mutable { all.take(stream); });
+            else if (peer.error() != std::errc::timed_out)
+                return;
+        }
+    });
+    for (int lane = 0; lane < 4; ++lane) {
+        clients.add();
+        go(p, {.kind = kind}, [&] {
+            const auto done = clients.guard();
+            for (std::uint32_t mine = 0; (mine = next++) < count;) say_number(where, mine);
+        });
+    }
+    clients.wait();
+    listener.close();
+    server.join();
+    p.drain();
+    CHECK(all.each_came_once());
+}
+
+}  // namespace
+
+WEFT_TEST("tcp: stress, accept and connect are cancelled all the time, and each comes once") {
+    const weft_test::with_test_points points;
+    for (const weft_test::pool_variant& one : weft_test::pool_variants) {
+        SCOPED_TRACE(one.name);
+        const weft_test::no_descriptor_left left;
+        pool p({.workers = one.workers, .force_migrate = one.moved});
+        const long count = stress_count(one.kind == stack_kind::thread ? 2'000 : 10'000);
+        cancel_all_the_time(p, one.kind, static_cast<std::uint32_t>(count));
+    }
 }
 
 POOL_TEST("io: stress, closed by a third while one reads and one writes") {
