@@ -29,11 +29,14 @@ void executor::unhandled(std::exception_ptr error, runnable&) noexcept {
 bool executor::attach(std::unique_ptr<driver>) { return false; }
 
 // After as many dispatches as fit into time_between, by what the last took; but what has become
-// fast is trusted slowly.
+// fast is trusted slowly, and so are those that begin after it had nothing to do.
 [[gnu::noinline]] void detail::worker::adapt_span() noexcept {
+    constexpr std::uint32_t ticks_at_first = 16;
     const time_point now = home.clock().now();
     const std::uint32_t before = span.load(std::memory_order_relaxed);
-    if (ticks.load(std::memory_order_relaxed) == 0) {  // else it had nothing to do
+    if (ticks.load(std::memory_order_relaxed) != 0) {  // it had nothing to do
+        span.store(std::min(before, ticks_at_first), std::memory_order_relaxed);
+    } else {
         const std::chrono::nanoseconds took = now - looked;
         std::uint32_t fit = std::min(2 * before, ticks_between);
         if (took > time_between)

@@ -116,6 +116,7 @@ stuck_report loop::run() {
         const bool may_go_on = sleep();
         here.enter();
         if (!may_go_on) return stuck();
+        worker_.begin_ticks();
         look_around();
     }
 }
@@ -140,9 +141,9 @@ void loop::run_ready() noexcept {
 
 runnable* loop::next() noexcept {
     if (stepping_) return nullptr;
-    const bool due = reactor_is_due();
+    const std::size_t dispatched = worker_.span.load(std::memory_order_relaxed);
     worker_.begin_ticks();
-    if (due)
+    if (reactor_is_due(dispatched))
         look_around();
     else
         collect();
@@ -154,6 +155,8 @@ void loop::look_around() noexcept {
         const std::size_t before = worker_.ready.size();
         worker_.reactor->poll();
         found_ = worker_.ready.size() - before;
+        skipped_ = 0;
+        asked_ = worker_.looked;
     }
     collect();
 }
@@ -161,14 +164,12 @@ void loop::look_around() noexcept {
 // Not before as many have run as it found last: what it would find now comes behind them anyway,
 // and is cheaper to ask for, and to run, in few large batches. So who waits for I/O waits for one
 // round of the queue more at most, and only if others post meanwhile; and no longer than eight of
-// the times between two looks, of 100 us at most.
-bool loop::reactor_is_due() noexcept {
+// the times between two looks, of 100 us at most, or than 500 us and one of these.
+bool loop::reactor_is_due(std::size_t dispatched) noexcept {
     constexpr unsigned most_skipped = 8;
-    const std::size_t dispatched = worker_.span.load(std::memory_order_relaxed);
-    if (found_ <= dispatched || skipped_ == most_skipped) {
-        skipped_ = 0;
+    constexpr std::chrono::microseconds most_time{500};
+    if (found_ <= dispatched || skipped_ == most_skipped || worker_.looked - asked_ > most_time)
         return true;
-    }
     found_ -= dispatched;
     ++skipped_;
     return false;
@@ -297,6 +298,7 @@ bool loop::attach(std::unique_ptr<driver> reactor) {
     if (watched_) watched_driver_->include(reactor->descriptor());
     worker_.reactor = std::move(reactor);
     worker_.ready.expect_kernel();
+    if (!stepping_) worker_.begin_ticks();  // what runs now may take long
     driver_.store(in_fiber_ ? worker_.reactor.get() : resting_driver(), std::memory_order_release);
     return true;
 }

@@ -211,6 +211,7 @@ bool pool_worker::is_help_needed() noexcept {
 void pool_worker::attach(std::unique_ptr<driver> attached) noexcept {
     WEFT_ASSERT(reactor == nullptr, "pool: a second reactor is attached");
     reactor = std::move(attached);
+    begin_ticks();  // what runs now may take long
     sleeps_in.store(reactor.get(), std::memory_order_release);
 }
 

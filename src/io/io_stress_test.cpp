@@ -382,17 +382,18 @@ WEFT_TEST("io: stress, thousands of connections that mostly wait") {
     p.drain();
 }
 
+namespace {
+
 // One who always has something to read must not keep the others waiting: the other fiber's turns
 // come while it reads.
-WEFT_TEST("io: stress, a descriptor that is always ready starves nobody") {
-    loop s;
+void read_what_is_always_ready(executor& where, const std::function<void()>& run) {
     io::pipe busy = io::pipe::make().value();
     io::pipe rare = io::pipe::make().value();
     const long count = stress_count(5'000'000);
-    bool stop = false;
-    long reads = 0;
-    long turns = 0;
-    go(s, [&] {  // writes and reads without ever having to wait
+    std::atomic<bool> stop = false;
+    std::atomic<long> reads = 0;
+    std::atomic<long> turns = 0;
+    go(where, [&] {  // writes and reads without ever having to wait
         std::byte one[1]{};
         while (!stop) {
             CHECK(busy.writer.write_all(one));
@@ -400,11 +401,11 @@ WEFT_TEST("io: stress, a descriptor that is always ready starves nobody") {
             ++reads;
         }
     });
-    go(s, [&] {
+    go(where, [&] {
         std::byte one[1];
         while (rare.reader.read_some(one).value_or(0) != 0) ++turns;
     });
-    go(s, [&] {
+    go(where, [&] {
         while (reads < count || turns < 10) {
             CHECK(rare.writer.write_all("x"));
             yield();
@@ -412,8 +413,22 @@ WEFT_TEST("io: stress, a descriptor that is always ready starves nobody") {
         stop = true;
         rare.writer.close();
     });
-    s.run();
+    run();
     CHECK(turns >= 10);
+}
+
+}  // namespace
+
+WEFT_TEST("io: stress, a descriptor that is always ready starves nobody on a loop") {
+    loop s;
+    read_what_is_always_ready(s, [&] { s.run(); });
+}
+
+WEFT_TEST("io: stress, a descriptor that is always ready starves nobody on a pool") {
+    for (unsigned workers : {1U, 2U}) {
+        pool p({.workers = workers});
+        read_what_is_always_ready(p, [&] { p.drain(); });
+    }
 }
 
 namespace {

@@ -80,6 +80,44 @@ WEFT_TEST("descriptor: fibers that only yield do not keep a pool from its I/O") 
     }
 }
 
+// By the clock of the test, from the first wait on, and again after the pool had nothing to do.
+WEFT_TEST("descriptor: on a busy worker a read ends within 61 dispatches and a millisecond") {
+    manual_clock clock;
+    pool p({.workers = 1, .clock = &clock});
+    io::pipe ends = io::pipe::make().value();
+    long turns = 0;
+    long written_turn = 0;
+    time_point written{};
+    long most_turns = 0;
+    std::chrono::nanoseconds most_time{};
+    for (int times = 0; times < 3; ++times) {
+        int reads = 0;
+        fiber reader(p, [&] {
+            for (; reads < 20; ++reads) {
+                CHECK(ends.reader.read_some(buffer));
+                most_turns = std::max(most_turns, turns - written_turn);
+                most_time = std::max(most_time, clock.now() - written);
+            }
+        });
+        for (int i = 0; i < 8; ++i)
+            go(p, [&, i] {
+                for (int wrote = 0; reads < 20; yield()) {
+                    ++turns;
+                    clock.advance(50us);
+                    if (i != 0 || wrote > reads) continue;
+                    ++wrote;
+                    written_turn = turns;
+                    written = clock.now();
+                    CHECK(::write(ends.writer.native_handle(), "x", 1) == 1);
+                }
+            });
+        reader.join();
+        p.drain();
+    }
+    CHECK(most_turns <= 61);
+    CHECK(most_time <= 1ms);
+}
+
 WEFT_TEST("descriptor: one fiber that only yields does not keep a loop from its I/O") {
     loop s;
     io::pipe ends = io::pipe::make().value();

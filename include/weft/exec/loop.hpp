@@ -110,7 +110,7 @@ private:
     void post_from_outside(runnable* r) noexcept;
     void collect() noexcept;
     void look_around() noexcept;
-    [[nodiscard]] bool reactor_is_due() noexcept;
+    [[nodiscard]] bool reactor_is_due(std::size_t dispatched) noexcept;
     [[nodiscard]] driver* resting_driver() const noexcept;
     void run_ready() noexcept;
     [[nodiscard]] bool sleep() noexcept;
@@ -132,10 +132,10 @@ private:
     std::function<void(std::exception_ptr, runnable&)> unhandled_;
     std::unique_ptr<driver> own_driver_;
     std::unique_ptr<descriptor_driver> watched_driver_;
-    bool in_fiber_ = false;                   // another executor's fiber runs it
-    std::size_t found_ = 0;                   // by the reactor last, less the dispatches since
-    unsigned skipped_ = 0;                    // looks in a row at which it was not asked
-    time_point lists_late_at_ = no_deadline;  // set by the destructor, until it has
+    bool in_fiber_ = false;  // another executor's fiber runs it
+    std::size_t found_ = 0;  // by the reactor last, less the dispatches since
+    unsigned skipped_ = 0;   // looks in a row at which it was not asked
+    time_point asked_{};     // when it was, last
 
     // Any thread.
     detail::inbox inbox_;
