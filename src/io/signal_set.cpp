@@ -42,6 +42,8 @@
 #include <cstdint>
 #include <mutex>
 
+#include <weft/base/test_point.hpp>
+
 #include "io/system_call.hpp"
 
 namespace weft::inline v0::io {
@@ -155,12 +157,14 @@ result<int> take_place(signal_mask mask, int writer) noexcept {
         one.missed.store(0, std::memory_order_relaxed);
         for (int number = 1; number <= signal_count; ++number) {
             if ((mask & bit_of(number)) == 0) continue;
+            // First, for the handler may be called as soon as there is one.
+            one.mask.store(one.signals | bit_of(number), std::memory_order_release);
             if (const std::error_code error = handle(number)) {
                 free_place(one);
                 return std::unexpected(error);
             }
+            WEFT_TEST_POINT("signal_set: handled");
             one.signals |= bit_of(number);
-            one.mask.store(one.signals, std::memory_order_release);
         }
         return static_cast<int>(i);
     }
