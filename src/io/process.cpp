@@ -9,6 +9,7 @@
 #include <weft/io/process.hpp>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <spawn.h>
 #include <sys/pidfd.h>
 #include <sys/syscall.h>
@@ -199,6 +200,32 @@ long reap(int handle, siginfo_t& about, int flags) noexcept {
     return about.si_pid != 0 ? 0 : -EAGAIN;
 }
 
+/// Waits for one that was killed: when it is called, or else at the end.
+class reaper {
+public:
+    explicit reaper(int handle) noexcept : handle_(handle) {}
+    reaper(reaper&&) noexcept = default;
+    reaper& operator=(reaper&&) = delete;
+    ~reaper() { (*this)(); }
+    void operator()() noexcept {
+        if (handle_.get() < 0) return;
+        const number_guard handle(handle_.release());
+        siginfo_t about;
+        pollfd one{.fd = handle.get(), .events = POLLIN, .revents = 0};
+        long said = 0;  // again and again, for what was adopted does not block
+        while ((said = reap(handle.get(), about, 0)) == -EAGAIN || said == -EINTR)
+            ::poll(&one, 1, -1);
+    }
+
+private:
+    number_guard handle_;
+};
+
+void end_now(pid_t id) noexcept {
+    ::kill(id, SIGKILL);
+    while (::waitpid(id, nullptr, 0) < 0 && errno == EINTR) {}
+}
+
 exit_status status_of(const siginfo_t& about) noexcept {
     const bool exited = about.si_code == CLD_EXITED;
     return {exited ? about.si_status : 0, exited ? 0 : about.si_status};
@@ -237,19 +264,13 @@ process& process::operator=(process&& other) noexcept {
 
 process::~process() { abandon(); }
 
-// A process that was killed ends soon, but not at once.
+// A process that was killed ends soon, but not at once. Without a thread for that, this one waits.
 void process::abandon() noexcept {
     if (id_ == 0 || ended_ || !handle_) return;
     static_cast<void>(kill());
-    const int handle = handle_.release();
-    const auto wait = [handle] {
-        siginfo_t about;
-        while (reap(handle, about, 0) == -EINTR) {}
-        ::close(handle);
-    };
     try {
-        weft::detail::side_access::launch(shared_side_pool(), wait);
-    } catch (...) { wait(); }
+        weft::detail::side_access::launch(shared_side_pool(), reaper(handle_.release()));
+    } catch (...) {}
 }
 
 result<process> process::spawn(std::vector<std::string> command, process_options options) {
@@ -265,7 +286,10 @@ result<process> process::spawn(std::vector<std::string> command, process_options
     made.id_ = begun->id;
     if (begun->handle.get() >= 0) {
         auto handle = descriptor::adopt(begun->handle.release());
-        if (!handle) return std::unexpected(handle.error());
+        if (!handle) {
+            end_now(made.id_);
+            return std::unexpected(handle.error());
+        }
         made.handle_ = std::move(*handle);
     }
     result<void> adopted = adopt_into(made.input_, begun->ours[0]);

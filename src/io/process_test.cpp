@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <weft/io/process.hpp>
 
+#include <pthread.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -11,8 +12,10 @@
 #include <array>
 #include <atomic>
 #include <csignal>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include <weft/base/test_point.hpp>
@@ -22,6 +25,7 @@
 #include <weft/sync/event.hpp>
 #include <weft/sync/wait_group.hpp>
 
+#include "io_support.hpp"
 #include "pools.hpp"
 #include "subprocess.hpp"
 #include "temporary_folder.hpp"
@@ -222,6 +226,56 @@ WEFT_TEST("process: a signal is not sent to another that has got its descriptor"
     CHECK(other.wait().value().exited_with(0));
 }
 #endif
+
+namespace {
+
+// While it lives, no thread gets a stack that it could be started with.
+class no_thread_can_be_made {
+public:
+    no_thread_can_be_made() {
+        ::pthread_getattr_default_np(&before_);
+        pthread_attr_t huge;
+        ::pthread_attr_init(&huge);
+        CHECK(::pthread_attr_setstacksize(&huge, std::size_t{1} << 48) == 0);
+        CHECK(::pthread_setattr_default_np(&huge) == 0);
+        ::pthread_attr_destroy(&huge);
+    }
+    no_thread_can_be_made(const no_thread_can_be_made&) = delete;
+    no_thread_can_be_made& operator=(const no_thread_can_be_made&) = delete;
+    ~no_thread_can_be_made() {
+        ::pthread_setattr_default_np(&before_);
+        ::pthread_attr_destroy(&before_);
+    }
+
+private:
+    pthread_attr_t before_;
+};
+
+}  // namespace
+
+WEFT_TEST("process: one that is left leaves no zombie") {
+    std::optional<process> left = shell("exec sleep 1000");
+    const pid_t id = left->id();
+    loop s;
+    go(s, [&] { left.reset(); });
+    s.run();
+    io::shared_side_pool().end_idle();
+    while (io::shared_side_pool().counters().running != 0) std::this_thread::yield();
+    CHECK(::kill(id, 0) != 0);
+}
+
+WEFT_TEST("process: one that is left is waited for also when no thread can be made") {
+    io::shared_side_pool().end_idle();
+    const std::size_t before = weft_test::open_descriptors();
+    std::optional<process> left = shell("exec sleep 1000");
+    const pid_t id = left->id();
+    {
+        const no_thread_can_be_made now;
+        left.reset();
+    }
+    CHECK(::kill(id, 0) != 0);  // not even a zombie
+    CHECK(weft_test::open_descriptors() == before);
+}
 
 POOL_TEST("process: twenty at once") {
     std::atomic<int> good = 0;
