@@ -314,3 +314,43 @@ WEFT_TEST("serve: limits that make no sense are refused") {
     s.run();
     CHECK(refused == 5);
 }
+
+namespace {
+
+fiber_id serving_fiber;
+
+// One that cannot be handed over to a handler.
+class brittle_stream : public io::unix_stream {
+public:
+    explicit brittle_stream(io::unix_stream whole) : io::unix_stream(std::move(whole)) {}
+    brittle_stream(brittle_stream&& other) : io::unix_stream(std::move(other)) {
+        if (this_fiber::get_id() != serving_fiber) throw std::runtime_error("brittle");
+    }
+};
+
+// Accepts one.
+struct brittle_listener {
+    io::result<brittle_stream> accept() {
+        auto [here, there] = io::unix_stream::pair().value();
+        if (accepted++ == 0) return brittle_stream(std::move(here));
+        std::byte some[8];
+        return std::unexpected(here.read_some(some).error());
+    }
+    int accepted = 0;
+};
+
+}  // namespace
+
+WEFT_TEST("serve: a connection that cannot be made stops it, and it says why") {
+    loop s({.external_wakes = false, .unhandled = [](std::exception_ptr, runnable&) {}});
+    brittle_listener listener;
+    std::string said;
+    go(s, [&] {
+        serving_fiber = this_fiber::get_id();
+        try {
+            io::serve(listener, [](io::connection<brittle_stream>&) {});
+        } catch (const std::runtime_error& error) { said = error.what(); }
+    });
+    CHECK(!s.run());
+    CHECK(said == "brittle");
+}

@@ -98,7 +98,9 @@ public:
         try {
             go(home_, next_options(),
                [this, mine = std::optional<std::decay_t<F>>(std::forward<F>(function))]() mutable {
-                   (*mine)();
+                   try {
+                       (*mine)();
+                   } catch (...) { fail(std::current_exception()); }  // it has come to no handler
                    mine.reset();
                    leave();
                });
