@@ -44,7 +44,9 @@
 #include <array>
 #include <cerrno>
 #include <mutex>
+#include <new>
 #include <span>
+#include <vector>
 
 #include <weft/base/process_barrier.hpp>
 #include <weft/base/test_point.hpp>
@@ -135,10 +137,14 @@ public:
     bool poll(std::chrono::nanoseconds limit) noexcept override {
         if (found_ != 0) return true;
         polls_in_.store(::pthread_self(), std::memory_order_relaxed);
+        if (!lost_.empty()) submit_lost();
         if (written_.load(std::memory_order_relaxed)) {
             const std::lock_guard guard(submitting_);
             submit_now();
         }
+        // The kernel has no memory just now, and reports nothing of what it has not taken.
+        if (written_.load(std::memory_order_relaxed) || !lost_.empty())
+            limit = std::min<std::chrono::nanoseconds>(limit, std::chrono::milliseconds(1));
         found_ = ::io_uring_peek_batch_cqe(&ring_, found_list_.data(), reports_at_once);
         if (found_ != 0 || limit.count() <= 0) return found_ != 0;
         __kernel_timespec time = time_of(limit);
@@ -178,11 +184,12 @@ private:
     void report(std::uint64_t key, int result, bool ended) noexcept {
         if (key == no_key) return;
         if (key == wake_key) {
-            if (ended) static_cast<void>(await_wakes());
+            if (ended && !await_wakes()) static_cast<void>(keep_lost(wake_key));
             return;
         }
         // What cannot be polled is left to the next call to find out.
-        const bool lost = ended && ((result < 0 && result != -ECANCELED) || !submit_again(key));
+        const bool refused = result < 0 && result != -ECANCELED && result != -ENOMEM;
+        const bool lost = ended && (refused || !(submit_again(key) || keep_lost(key)));
         const unsigned events = result > 0 ? static_cast<unsigned>(result) : 0;
         tell(key, lost || (events & readable) != 0, lost || (events & writable) != 0,
              lost || (events & over) != 0);
@@ -200,6 +207,20 @@ private:
         }
         WEFT_TEST_POINT("io_uring: wanted still, not written down");
         return write_down(number, key, both_ways);
+    }
+
+    // For the next poll(). False: there is no memory for that either.
+    [[nodiscard]] bool keep_lost(std::uint64_t key) noexcept {
+        try {
+            lost_.push_back(key);
+            return true;
+        } catch (const std::bad_alloc&) { return false; }
+    }
+    void submit_lost() noexcept {
+        const auto submits = [this](std::uint64_t key) {
+            return key == wake_key ? await_wakes() : submit_again(key);
+        };
+        while (!lost_.empty() && submits(lost_.back())) lost_.pop_back();
     }
 
     [[nodiscard]] bool await_wakes() noexcept {
@@ -256,6 +277,7 @@ private:
     std::atomic<pthread_t> polls_in_{};  // the thread that polled last (relaxed: only a hint)
     // Its own thread.
     unsigned found_ = 0;
+    std::vector<std::uint64_t> lost_;  // polls that ended, and could not be submitted again
     std::array<io_uring_cqe*, reports_at_once> found_list_;
 };
 
