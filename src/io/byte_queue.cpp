@@ -56,6 +56,7 @@ wait_outcome byte_queue::wait(io::direction which) {
 
 io::result<std::size_t> byte_queue::read(std::span<std::byte> buffer) {
     if (this_fiber::stop_requested()) return stopped();
+    if (buffer.empty()) return 0;
     for (;;) {
         std::size_t count = 0;
         bool done = buffer.empty();

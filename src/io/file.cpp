@@ -79,9 +79,12 @@ report repeat(Call call) {
     return {};
 }
 
-// What is in memory already; fewer bytes than that are there says nothing about the end.
+// What is in memory already; fewer bytes than that are there says nothing about the end. More than
+// this much would keep the worker from others: it is left to a side thread.
+constexpr std::size_t most_cached = 1 << 20;
+
 std::size_t read_cached(int descriptor, std::uint64_t offset, std::span<std::byte> to) noexcept {
-    const iovec part{.iov_base = to.data(), .iov_len = std::min(to.size(), most_at_once)};
+    const iovec part{.iov_base = to.data(), .iov_len = std::min(to.size(), most_cached)};
     const ssize_t n = ::preadv2(descriptor, &part, 1, static_cast<off_t>(offset), RWF_NOWAIT);
     return n > 0 ? static_cast<std::size_t>(n) : 0;
 }

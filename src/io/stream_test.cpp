@@ -154,3 +154,39 @@ CROWD_TEST("memory_stream: stress, bytes come in order, through a small buffer")
     });
     CHECK(wrong == 0);
 }
+
+namespace {
+
+// Whether a read of nothing, from where nothing is to be read, is over at once.
+template <class Reader>
+void read_nothing(Reader& from, int& over) {
+    const auto got = from.read_some(std::span<std::byte>());
+    over += got.has_value() && *got == 0;
+}
+
+}  // namespace
+
+MATRIX_TEST("stream: a read of no bytes gives none, and does not wait") {
+    auto [tcp, other_tcp] = weft_test::tcp_pair();
+    auto [local, other_local] = io::unix_stream::pair().value();
+    auto [memory, other_memory] = io::memory_stream::pair();
+    io::pipe ends = io::pipe::make().value();
+    int over = 0;
+    spawn([&, stream = &tcp] { read_nothing(*stream, over); });
+    spawn([&, stream = &local] { read_nothing(*stream, over); });
+    spawn([&, stream = &memory] { read_nothing(*stream, over); });
+    spawn([&, stream = &ends.reader] { read_nothing(*stream, over); });
+    spawn([&, stream = &tcp] {
+        io::buffered_reader reader(*stream);
+        read_nothing(reader, over);
+    });
+    run_until_blocked();
+    CHECK(over == 5);
+    CHECK(s.alive() == 0);
+    for (io::tcp_stream* one : {&tcp, &other_tcp}) one->close();
+    other_local.close();
+    local.close();
+    memory.close();
+    ends.reader.close();
+    run();
+}

@@ -36,6 +36,7 @@ namespace detail {
 template <class Stream>
 struct patient_stream {
     [[nodiscard]] io::result<std::size_t> read_some(std::span<std::byte> buffer) {
+        if (buffer.empty()) return 0;
         if (const io::result<void> ready = stream.wait_readable(by.idle_deadline()); !ready)
             return std::unexpected(ready.error());
         return stream.read_some(buffer);

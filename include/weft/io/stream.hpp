@@ -25,7 +25,7 @@
 
 namespace weft::inline v0::io {
 
-/// read_some() gives what is there, and 0 at the end.
+/// read_some() gives what is there, and 0 at the end, or if no bytes are asked for.
 template <class S>
 concept byte_reader = requires(S& stream, std::span<std::byte> buffer) {
     { stream.read_some(buffer) } -> std::same_as<result<std::size_t>>;
