@@ -114,8 +114,8 @@ private:
 answer look_up_aside(std::string host, std::string service) {
     const auto state = std::make_shared<look_up_state>();
     detail::side_access::launch(
-        shared_side_pool(), [share = look_up_share(state), host = std::move(host),
-                             service = std::move(service)]() noexcept {
+        detail::side_access::for_names(), [share = look_up_share(state), host = std::move(host),
+                                           service = std::move(service)]() noexcept {
             try {
                 (*share).said = look_up(host, service);
             } catch (...) {

@@ -6,12 +6,15 @@
 #include <algorithm>
 #include <semaphore>
 #include <string>
+#include <thread>
 
 #include <weft/exec/loop.hpp>
 #include <weft/io/blocking.hpp>
+#include <weft/io/file.hpp>
 #include <weft/io/resolver.hpp>
 #include <weft/scope/deadline.hpp>
 
+#include "io/side_pool.hpp"
 #include "pools.hpp"
 
 using namespace weft;
@@ -36,14 +39,14 @@ POOL_TEST("resolve: localhost is an address of this machine") {
 }
 
 POOL_TEST("resolve: a number is itself, without any look-up") {
-    const std::size_t before = io::shared_side_pool().counters().finished;
+    const std::size_t before = detail::side_access::for_names().counters().finished;
     fiber f(p, options(), [&] {
         CHECK(io::resolve("127.0.0.1", "8080").value() ==
               std::vector{io::address("127.0.0.1", 8080)});
         CHECK(io::resolve("::1", "1").value() == std::vector{io::address("::1", 1)});
     });
     f.join();
-    CHECK(io::shared_side_pool().counters().finished == before);
+    CHECK(detail::side_access::for_names().counters().finished == before);
 }
 
 POOL_TEST("resolve: what does not resolve has a name") {
@@ -75,13 +78,13 @@ WEFT_TEST("resolve: works in a plain thread") {
 
 POOL_TEST("resolve: a fiber that is cancelled does not wait for the system's look-up") {
     io::resolver names({.system = true});
-    io::side_pool& side = io::shared_side_pool();
+    io::side_pool& side = detail::side_access::for_names();
     const unsigned limit = side.limit();
     side.set_limit(1);
     std::binary_semaphore begun{0};
     std::binary_semaphore open{0};
     fiber holds(p, options(), [&] {
-        io::blocking([&] {
+        io::blocking(side, [&] {
             begun.release();
             open.acquire();
         });
@@ -103,4 +106,22 @@ POOL_TEST("resolve: a fiber that is cancelled does not wait for the system's loo
     open.release();
     holds.join();
     side.set_limit(limit);
+}
+
+// As if eight names that never come were asked for, and one more.
+WEFT_TEST("resolve: look-ups that take long keep no file waiting") {
+    pool p({.workers = 2});
+    io::side_pool& side = detail::side_access::for_names();
+    std::counting_semaphore<16> open{0};
+    for (unsigned i = 0; i < side.limit(); ++i)
+        go(p, [&] { io::blocking(side, [&] { open.acquire(); }); });
+    while (side.counters().running < side.limit()) std::this_thread::yield();
+    io::resolver names({.system = true});
+    fiber asks(p, [&] { CHECK(names.resolve("localhost", "80").has_value()); });
+    while (side.counters().queued == 0) std::this_thread::yield();
+    fiber reads(p, [] { CHECK(io::file::open("/proc/self/status").has_value()); });
+    reads.join();
+    open.release(static_cast<std::ptrdiff_t>(side.limit()));
+    asks.join();
+    p.drain();
 }

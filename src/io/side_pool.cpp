@@ -356,4 +356,14 @@ side_pool& shared_side_pool() {
 }
 
 }  // namespace io
+
+namespace detail {
+
+io::side_pool& side_access::for_names() {
+    static auto* const pool = new io::side_pool({.limit = 8, .name = "weft-names"});
+    static const io::last_call at_exit(*pool->core_);
+    return *pool;
+}
+
+}  // namespace detail
 }  // namespace weft::inline v0

@@ -114,6 +114,10 @@ struct side_access {
         made->discard = [](side_call& self) noexcept { delete static_cast<call*>(&self); };
         on.core_->launch(*made.release());
     }
+
+    /// For the system's look-ups of names, which may take long: however many do, they keep no file
+    /// waiting. As shared_side_pool() otherwise.
+    [[nodiscard]] static io::side_pool& for_names();
 };
 
 }  // namespace weft::inline v0::detail

@@ -5,7 +5,7 @@
 //
 // Where the library was built with c-ares, a look-up asks the name servers itself, through the
 // reactor, after /etc/hosts; an answer is kept for as long as the servers allow, and no longer.
-// Otherwise, and on request, it is the system's resolver (getaddrinfo) on the side pool, which does
+// Otherwise, and on request, it is the system's resolver (getaddrinfo) on a side pool, which does
 // not tell for how long an answer holds: then none is kept. A number needs no look-up.
 //
 // Most programs need none of their own: resolve.hpp has functions over a shared one.
