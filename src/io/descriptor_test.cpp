@@ -16,6 +16,7 @@
 #include "io_support.hpp"
 #include "loops.hpp"
 #include "pools.hpp"
+#include "test_points.hpp"
 
 using namespace weft;
 using namespace std::chrono_literals;
@@ -253,6 +254,90 @@ LOOP_TEST("descriptor: a second reader that has to wait aborts") {
         },
         "a second fiber waits to read");
 }
+
+LOOP_TEST("descriptor: a second writer that has to wait aborts") {
+    io::pipe ends = io::pipe::make().value();
+    const std::vector<std::byte> much(1 << 20);
+    EXPECT_DEATH(
+        {
+            spawn([&] { static_cast<void>(ends.writer.write_all(much)); });
+            spawn([&] { static_cast<void>(ends.writer.write_all(much)); });
+            s.run();
+        },
+        "a second fiber waits to write");
+}
+
+WEFT_TEST("descriptor: a second reader on a pool aborts, whichever worker runs him") {
+    weft_test::allow_threads_in_death_tests();
+    EXPECT_DEATH(
+        {
+            ::alarm(30);
+            io::pipe ends = io::pipe::make().value();
+            pool p({.workers = 2});
+            for (unsigned i = 0; i < 2; ++i)
+                go(p, {.worker = i}, [&] {
+                    std::byte mine[8];
+                    static_cast<void>(ends.reader.read_some(mine));
+                });
+            p.drain();
+        },
+        "a second fiber waits to read");
+}
+
+WEFT_TEST("descriptor: a second thread that has to wait aborts") {
+    weft_test::allow_threads_in_death_tests();
+    EXPECT_DEATH(
+        {
+            ::alarm(30);
+            io::pipe ends = io::pipe::make().value();
+            const auto read = [&] {
+                std::byte mine[8];
+                static_cast<void>(ends.reader.read_some(mine));
+            };
+            std::thread other(read);
+            read();
+        },
+        "a second thread waits");
+}
+
+WEFT_TEST("descriptor: a thread that has to wait where a fiber reads aborts") {
+    weft_test::allow_threads_in_death_tests();
+    EXPECT_DEATH(
+        {
+            ::alarm(30);
+            io::pipe ends = io::pipe::make().value();
+            loop s;
+            go(s, [&] { static_cast<void>(ends.reader.read_some(buffer)); });
+            s.run_until_blocked();
+            std::byte mine[8];
+            static_cast<void>(ends.reader.read_some(mine));
+        },
+        "a thread waits while a fiber does already");
+}
+
+#if defined(WEFT_CHECKS) && WEFT_CHECKS
+WEFT_TEST("descriptor: a fiber that has to wait where a thread reads aborts") {
+    weft_test::allow_threads_in_death_tests();
+    for (const bool was_at_home : {false, true})
+        EXPECT_DEATH(
+            {
+                ::alarm(30);
+                io::pipe ends = io::pipe::make().value();
+                loop s;
+                const auto read = [&] { static_cast<void>(ends.reader.read_some(buffer)); };
+                go(s, read);
+                if (was_at_home) s.run_until_blocked();
+                CHECK(::write(ends.writer.native_handle(), "x", 1) == 1);
+                s.run();
+                const weft_test::hold_at thread_is_held("watched: a thread waits");
+                std::thread other(read);
+                weft_test::hold_at::wait_until_held();
+                go(s, read);
+                s.run();
+            },
+            "a second fiber waits to read");
+}
+#endif
 
 LOOP_TEST("descriptor: moving to another executor with somebody waiting aborts") {
     io::pipe ends = io::pipe::make().value();

@@ -282,7 +282,7 @@ protected:
         watch::side& side = where_->of(which_);
         if (std::exchange(side.ready, false)) return false;
         if (side.ended && ended_ == at_end::go_on) return false;
-        if (side.waiting() != nullptr)
+        if (side.waiting() != nullptr || host_->thread_wakes_[std::to_underlying(which_)] >= 0)
             fail(which_ == io::direction::read
                      ? "descriptor: a second fiber waits to read while one does already"
                      : "descriptor: a second fiber waits to write while one does already");
@@ -370,16 +370,28 @@ long watched::wait_for_edge(io::direction which, time_point deadline, const wait
     return wait_in_list(*mine, which, reason, ended);
 }
 
+// Under both locks, if there is a watch: fibers look at it under that one's.
+void watched::set_thread_wakes(io::direction which, int wakes) noexcept {
+    int& place = thread_wakes_[std::to_underlying(which)];
+    const std::lock_guard guard(settling_);
+    WEFT_ASSERT(wakes < 0 || place < 0, "descriptor: a second thread waits while one does already");
+    watch* const mine = watch_.load(std::memory_order_relaxed);
+    if (mine == nullptr) {
+        place = wakes;
+        return;
+    }
+    const std::lock_guard also(mine->lock);
+    WEFT_ASSERT(wakes < 0 || mine->of(which).waiting() == nullptr,
+                "descriptor: a thread waits while a fiber does already");
+    place = wakes;
+}
+
 // A plain thread has no reactor: it sleeps in poll(2), and has a descriptor that close() writes to.
 [[gnu::noinline]] long watched::wait_in_thread(io::direction which, time_point deadline) {
     const int wakes = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (wakes < 0) return -errno;
-    int& place = thread_wakes_[std::to_underlying(which)];
-    {
-        const std::lock_guard guard(settling_);
-        WEFT_ASSERT(place < 0, "descriptor: a second thread waits while one does already");
-        place = wakes;
-    }
+    set_thread_wakes(which, wakes);
+    WEFT_TEST_POINT("watched: a thread waits");
     pollfd both[] = {{.fd = number_,
                       .events = static_cast<short>(which == io::direction::read ? POLLIN : POLLOUT),
                       .revents = 0},
@@ -390,10 +402,7 @@ long watched::wait_for_edge(io::direction which, time_point deadline, const wait
             count =
                 system_call([&] { return ::ppoll(both, 2, time_left(deadline, left), nullptr); });
         while (count == -EINTR);
-    {
-        const std::lock_guard guard(settling_);
-        place = -1;
-    }
+    set_thread_wakes(which, -1);
     ::close(wakes);
     if (count < 0) return count;
     return std::to_underlying(count == 0 && !is_closed() ? wait_outcome::timed_out

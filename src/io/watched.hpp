@@ -110,6 +110,7 @@ private:
                                       long& result);
     [[nodiscard]] long wait_until(watch& mine, io::direction which, time_point deadline,
                                   const wait_reason& reason, at_end ended);
+    void set_thread_wakes(io::direction which, int wakes) noexcept;
     [[nodiscard]] long wait_in_thread(io::direction which, time_point deadline);
     [[nodiscard]] std::error_code after_wait(long outcome) const noexcept;
     /// 0, 1, or minus errno.
@@ -131,7 +132,7 @@ private:
     std::atomic<watch*> watch_ = nullptr;  // written under the lock; cleared under its own, too
     std::atomic<bool> emptied_ = false;    // by the last read; of the one who reads (relaxed)
     spin_lock settling_;
-    // Guarded by the lock.
+    // Guarded by the lock; the last by that of the watch as well, if there is one.
     std::shared_ptr<reactor> home_;
     std::forward_list<std::shared_ptr<reactor>> former_;  // not empty: moved
     int thread_wakes_[2] = {-1, -1};  // what a plain thread that waits sleeps on besides
