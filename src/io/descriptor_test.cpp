@@ -2,8 +2,11 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
+#include <pthread.h>
 #include <unistd.h>
 
+#include <csignal>
+#include <ctime>
 #include <thread>
 
 #include <weft/exec/loop.hpp>
@@ -424,10 +427,31 @@ WEFT_TEST("descriptor: a plain thread waits, too, and is woken by close") {
 WEFT_TEST("descriptor: SIGPIPE kills nobody, and stays pending for whom it was") {
     io::pipe ends = io::pipe::make().value();
     ends.reader.close();
-    CHECK(ends.writer.write_all("x").error() == std::errc::broken_pipe);
     auto [here, there] = io::unix_stream::pair().value();
     there.close();
-    CHECK(here.write_all("x").error() == std::errc::broken_pipe);
+    const auto write_both = [&, stream = &here] {
+        CHECK(ends.writer.write_all("x").error() == std::errc::broken_pipe);
+        CHECK(stream->write_all("x").error() == std::errc::broken_pipe);
+    };
+    write_both();
+    const auto is_pending = [] {
+        sigset_t all;
+        ::sigpending(&all);
+        return ::sigismember(&all, SIGPIPE) == 1;
+    };
+    sigset_t only;
+    sigset_t before;
+    ::sigemptyset(&only);
+    ::sigaddset(&only, SIGPIPE);
+    ::pthread_sigmask(SIG_BLOCK, &only, &before);
+    write_both();
+    CHECK(!is_pending());
+    ::pthread_kill(::pthread_self(), SIGPIPE);  // somebody else's
+    write_both();
+    CHECK(is_pending());
+    const timespec at_once{};
+    CHECK(::sigtimedwait(&only, nullptr, &at_once) == SIGPIPE);
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 WEFT_TEST("descriptor: what is wrong with a number has a name") {
