@@ -29,6 +29,7 @@ namespace {
 
 std::atomic<int> said[16];  // 0: nothing more
 std::atomic<unsigned> next_said = 0;
+std::atomic<int> said_always = 0;
 
 void say(std::initializer_list<int> errors) {
     unsigned i = 0;
@@ -41,6 +42,10 @@ void say(std::initializer_list<int> errors) {
 
 extern "C" int accept4(int number, sockaddr* who, socklen_t* size, int flags) {
     const unsigned place = next_said.load();
+    if (const int error = said_always) {
+        errno = error;
+        return -1;
+    }
     if (const int error = said[place]) {
         next_said = place + 1;
         errno = error;
@@ -80,6 +85,23 @@ MATRIX_TEST("tcp: accept pauses for every kind of shortage, longer each time, an
     CHECK(accepted);
     CHECK(listener.pauses() == 4);
     CHECK(listener.aborted() == 0);
+}
+
+MATRIX_TEST("tcp: an accept that the system forbids each time lets others run") {
+    auto listener = tcp_listener::bind(address::loopback_ipv4(0), {.pause = 10ms}).value();
+    const auto client = tcp_stream::connect(listener.local_address().value()).value();
+    said_always = EPERM;
+    bool accepted = false;
+    spawn([&] { accepted = listener.accept().has_value(); });
+    run_until_blocked();
+    CHECK(listener.aborted() == 64);
+    advance(10ms);
+    CHECK(listener.aborted() == 128);
+    said_always = 0;
+    advance(20ms);
+    run();
+    CHECK(accepted);
+    CHECK(listener.pauses() == 0);
 }
 
 MATRIX_TEST("tcp: closing a listener ends the pause of accept at once") {

@@ -203,6 +203,7 @@ result<void> sit_out(descriptor& listener, std::chrono::nanoseconds pause) {
 
 result<descriptor> listener_socket::accept_descriptor(address* from) {
     auto pause = pause_;
+    unsigned lost = 0;
     for (;;) {
         sockaddr_storage who{};
         socklen_t size = sizeof who;
@@ -221,14 +222,16 @@ result<descriptor> listener_socket::accept_descriptor(address* from) {
         if (!is_from_system(error)) return std::unexpected(error);
         if (ended_meanwhile(error.value())) {
             aborted_.add();
+            // So many in a row are rather a rule of the system's, which will say the same again.
+            if (++lost % 64 != 0) continue;
         } else if (is_shortage(error.value())) {
             pauses_.add();
-            if (const auto over = sit_out(descriptor_, pause); !over)
-                return std::unexpected(over.error());
-            pause = std::min(2 * pause, 100 * pause_);
         } else {
             return std::unexpected(error);
         }
+        if (const auto over = sit_out(descriptor_, pause); !over)
+            return std::unexpected(over.error());
+        pause = std::min(2 * pause, 100 * pause_);
     }
 }
 
