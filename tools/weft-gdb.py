@@ -173,7 +173,8 @@ def found_blocks():
     ended = int(ended.value().address)
     block_type = type_of("fiber_block")
     smallest = type_of("own_fiber").sizeof
-    at = next(f.bitpos // 8 for f in block_type.fields() if f.name == "reason")
+    front = type_of("fiber_front")  # what a block begins with
+    at = next(f.bitpos // 8 for f in front.fields() if f.name == "reason")
     chunk = load(symbol.value())
     while int(chunk) != 0:
         size, memory = int(chunk["block_size"]), int(chunk["memory"])

@@ -1,7 +1,7 @@
 // thread_block.cpp - the thread_local itself.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "base/thread_block.hpp"
+#include <weft/base/thread_block.hpp>
 
 #include <cxxabi.h>
 

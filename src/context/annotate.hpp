@@ -12,9 +12,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <weft/base/thread_block.hpp>
 #include <weft/context/context_state.hpp>
-
-#include "base/thread_block.hpp"
 
 #if WEFT_ASAN
 #include <sanitizer/asan_interface.h>

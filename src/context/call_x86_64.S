@@ -27,4 +27,5 @@
     .text
     call_and_jump_back weft_call_switching, %rdx
     call_and_jump_back weft_call_waiting, %r8
+    call_and_jump_back weft_call_leaving, %rcx
     .section .note.GNU-stack, "", @progbits

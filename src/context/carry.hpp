@@ -9,9 +9,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <weft/base/thread_block.hpp>
 #include <weft/context/context_state.hpp>
-
-#include "base/thread_block.hpp"
 
 namespace weft::inline v0::detail {
 

@@ -179,6 +179,49 @@ CONTEXT_TEST("registers: a realigned frame with an alloca keeps its locals") {
     CHECK(inside);
 }
 
+// A switch that is the last thing a function does keeps what that function has to keep for its
+// caller.
+namespace {
+
+[[gnu::noinline]] bool left_by(weft::context& from, weft::context& to) {
+    return weft::detail::swap_and_return(from, to) == &to;
+}
+
+}  // namespace
+
+WEFT_TEST("registers: a switch that ends a function keeps those of its caller") {
+    const int rounds = 50;
+    const double expected_inside = hold_many(11, rounds, [] {});
+    const double expected_outside = hold_many(22, rounds, [] {});
+    double inside = 0;
+    bool pinned_inside = false;
+    bool realigned_inside = false;
+    bool told = true;
+    stepper<weft::context> body([&](auto& me) {
+        const auto pause = [&] {
+            scramble();
+            if (!left_by(me.inside(), me.outside())) told = false;
+        };
+        inside = hold_many(11, rounds, pause);
+        pinned_inside = hold_pinned(100, pause);
+        realigned_inside = hold_realigned(48, pause);
+    });
+    const auto step = [&] {
+        scramble();
+        if (!left_by(body.outside(), body.inside())) told = false;
+    };
+    CHECK(hold_many(22, rounds, step) == expected_outside);
+    CHECK(hold_pinned(200, step));
+    CHECK(hold_realigned(33, step));
+    CHECK(told);
+    step();
+    CHECK(body.done());
+    CHECK(!told);  // it jumped: nobody left
+    CHECK(inside == expected_inside);
+    CHECK(pinned_inside);
+    CHECK(realigned_inside);
+}
+
 // The switch itself, without a function around it that saves registers of its own accord.
 #if WEFT_NATIVE_SWITCH && !WEFT_ASAN && !WEFT_TSAN
 

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "context/switch.hpp"
 #include "context_support.hpp"
 
 using namespace weft_test;
@@ -191,6 +192,36 @@ CONTEXT_TEST("signals: the stack can be walked after every single instruction of
     switch_often(count, true);
     CHECK(count == 4);
     CHECK(walks > 200);
+    CHECK(longest_walk < most_frames);
+}
+
+namespace {
+
+[[gnu::noinline]] void end_in_switch(weft::context& from, weft::context& to) {
+    static_cast<void>(weft::detail::swap_and_return(from, to));
+}
+
+}  // namespace
+
+WEFT_TEST("signals: the same for a switch that is the last thing a function does") {
+    const auto switch_often = [](int& count, bool trap) {
+        stepper<weft::context> body([&count](auto& me) {
+            for (int i = 0; i < 3; ++i) {
+                ++count;
+                end_in_switch(me.inside(), me.outside());
+            }
+        });
+        if (trap) weft_test_trap_each_instruction();
+        for (int i = 0; i < 3; ++i) end_in_switch(body.outside(), body.inside());
+        weft_test_trap_no_more();
+        body.step();
+    };
+    int count = 0;
+    switch_often(count, false);
+    const walk_at_signal handler(SIGTRAP);
+    switch_often(count, true);
+    CHECK(count == 6);
+    CHECK(walks > 100);
     CHECK(longest_walk < most_frames);
 }
 

@@ -25,6 +25,10 @@
 #include "context/annotate.hpp"
 #include "context/carry.hpp"
 
+#if defined(__x86_64__)
+extern "C" const void* weft_swap_and_return(void* from, void* to) noexcept;  // swap_x86_64.S
+#endif
+
 namespace weft::inline v0::detail {
 
 // The registers are a context's first member, so their address is its own.
@@ -68,6 +72,29 @@ static_assert(std::is_standard_layout_v<native_context> &&
         return carry_and_swap(from, to);
     return swap_registers(from, to);
 }
+
+/// must_carry() for who has found the thread's exception words already.
+[[nodiscard, gnu::always_inline]] inline bool must_carry_to(const exception_words& words,
+                                                            const native_context& to) noexcept {
+    return must_carry(words, to.state_);
+}
+
+/// carry_and_swap() and then who left, as swap_and_return() says it.
+[[nodiscard, gnu::noinline]] const void* carry_and_return(native_context& from,
+                                                          native_context& to) noexcept;
+
+/// swap_clean() as the last thing that a function does, of contexts with nothing to carry: whoever
+/// goes on returns to the caller of that function, and is told who left; nullptr: one that jumped.
+/// The function needs no frame for the switch, and no register of its caller's has to be kept by
+/// it.
+#if defined(__x86_64__) && !WEFT_ASAN && !WEFT_TSAN
+[[nodiscard, gnu::always_inline]] inline const void* swap_and_return(native_context& from,
+                                                                     native_context& to) noexcept {
+    return ::weft_swap_and_return(&from, &to);
+}
+#else
+[[nodiscard]] const void* swap_and_return(native_context& from, native_context& to) noexcept;
+#endif
 
 /// native_context::jump(), inlined.
 [[noreturn, gnu::always_inline]] inline void jump_from_here(native_context& to) noexcept {
@@ -117,7 +144,7 @@ static_assert(std::is_standard_layout_v<native_context> &&
 
 #endif
 
-#include "base/thread_block.hpp"
+#include <weft/base/thread_block.hpp>
 
 namespace weft::inline v0::detail {
 
@@ -130,6 +157,21 @@ namespace weft::inline v0::detail {
                                                                    portable_context& from,
                                                                    portable_context& to) noexcept {
     return portable_context::swap_function(from, to);
+}
+
+[[nodiscard, gnu::always_inline]] inline bool must_carry_to(const exception_words&,
+                                                            const portable_context&) noexcept {
+    return false;  // it sees to that itself
+}
+
+[[nodiscard, gnu::always_inline]] inline const void* carry_and_return(
+    portable_context& from, portable_context& to) noexcept {
+    return portable_context::swap_function(from, to).left;
+}
+
+[[nodiscard, gnu::always_inline]] inline const void* swap_and_return(
+    portable_context& from, portable_context& to) noexcept {
+    return portable_context::swap_function(from, to).left;
 }
 
 [[noreturn, gnu::always_inline]] inline void jump_from_here(portable_context& to) noexcept {

@@ -6,10 +6,10 @@
 #include <algorithm>
 
 #include <weft/base/assert.hpp>
+#include <weft/base/thread_block.hpp>
 #include <weft/coroutine/coroutine.hpp>
 #include <weft/stack/overflow.hpp>
 
-#include "base/thread_block.hpp"
 #include "coroutine/context_backend.hpp"
 #include "coroutine/swapped_backend.hpp"
 

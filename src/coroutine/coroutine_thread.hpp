@@ -5,10 +5,10 @@
 
 #include <pthread.h>
 
+#include <weft/base/thread_block.hpp>
 #include <weft/context/context_state.hpp>
 #include <weft/stack/stack.hpp>
 
-#include "base/thread_block.hpp"
 #include "coroutine/hand_over.hpp"
 
 namespace weft::inline v0::detail {

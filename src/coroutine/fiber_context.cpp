@@ -30,11 +30,11 @@
 #include <string>
 
 #include <weft/base/assert.hpp>
+#include <weft/base/thread_block.hpp>
 #include <weft/coroutine/coroutine_block.hpp>
 #include <weft/stack/overflow.hpp>
 
 #include "base/report.hpp"
-#include "base/thread_block.hpp"
 #include "context/annotate.hpp"
 #include "context/switch.hpp"
 #include "stack/annotate.hpp"

@@ -23,10 +23,10 @@
 #include <utility>
 #include <vector>
 
+#include <weft/base/thread_block.hpp>
 #include <weft/coroutine/coroutine.hpp>
 #include <weft/stack/stack_depot.hpp>
 
-#include "base/thread_block.hpp"
 #include "weft_test.hpp"
 
 namespace {

@@ -21,10 +21,10 @@
 #include <utility>
 
 #include <weft/base/assert.hpp>
+#include <weft/base/thread_block.hpp>
 #include <weft/coroutine/coroutine_block.hpp>
 #include <weft/coroutine/shared_stack.hpp>
 
-#include "base/thread_block.hpp"
 #include "coroutine/parked_bytes.hpp"
 #include "coroutine/swapped_backend.hpp"
 

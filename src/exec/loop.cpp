@@ -15,8 +15,8 @@
 #include <utility>
 
 #include <weft/base/assert.hpp>
+#include <weft/base/thread_block.hpp>
 
-#include "base/thread_block.hpp"
 #include "exec/late.hpp"
 
 namespace weft::inline v0 {
@@ -70,7 +70,7 @@ public:
 
 private:
     loop& loop_;
-    detail::fiber_worker* fibers_ = nullptr;
+    detail::worker_front* fibers_ = nullptr;
     driver* lent_ = nullptr;
 };
 
@@ -83,7 +83,7 @@ loop::loop(loop_options options)
       own_driver_(make_futex_driver()),
       driver_(own_driver_.get()) {
     set_stacks(options.stacks);
-    worker_.local = true;
+    worker_.set_local();
     worker_.closed = !external_wakes_;
     worker_.wake_slot = options.wake_slot;
     worker_.timers = &timers_;

@@ -14,8 +14,8 @@
 #include <utility>
 
 #include <weft/base/assert.hpp>
+#include <weft/base/thread_block.hpp>
 
-#include "base/thread_block.hpp"
 #include "exec/cpus.hpp"
 #include "exec/late.hpp"
 #include "exec/pool_worker.hpp"
@@ -52,7 +52,7 @@ pool_core::pool_core(executor& o, pool_options wanted)
     for (unsigned i = 0; i < options.workers; ++i) {
         workers.push_back(std::make_unique<pool_worker>(*this, owner, i, seed + i));
         pool_worker& made = *workers.back();
-        made.local = options.workers == 1;
+        if (options.workers == 1) made.set_local();
         made.shared = made.local ? nullptr : &made;
         made.ready.set_others(!made.local);
     }

@@ -8,8 +8,9 @@
 #include <algorithm>
 #include <utility>
 
+#include <weft/base/thread_block.hpp>
+
 #include "base/prefetch.hpp"
-#include "base/thread_block.hpp"
 
 namespace weft::inline v0::detail {
 

@@ -18,8 +18,9 @@
 #include <cstdio>
 #include <mutex>
 
+#include <weft/base/thread_block.hpp>
+
 #include "base/futex.hpp"
-#include "base/thread_block.hpp"
 #include "exec/pool_worker.hpp"
 
 namespace weft::inline v0::detail {

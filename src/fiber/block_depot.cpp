@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fiber/block_depot.hpp"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <memory>
 #include <mutex>
@@ -82,6 +84,9 @@ public:
 
 private:
     static constexpr std::size_t chunk_size = 64 * 1024;
+    // With so much cut already, a chunk is one huge page, where the system has them: a hundred
+    // thousand blocks are more pages than the processor knows the places of.
+    static constexpr std::size_t huge_chunk_size = 2 * 1024 * 1024;
 
     struct loose_block {
         loose_block* next;
@@ -89,6 +94,7 @@ private:
     struct shelf {
         block_magazine* full = nullptr;
         loose_block* loose = nullptr;
+        std::size_t cut = 0;  // bytes
     };
 
     static void push(block_magazine*& list, block_magazine& one) noexcept {
@@ -104,10 +110,14 @@ private:
 
     void cut_chunk(std::size_t which) {
         const std::size_t size = (which + 1) * block_step;
-        const std::size_t count = chunk_size / size;
+        const bool is_huge = shelves_[which].cut >= huge_chunk_size;
+        const std::size_t bytes = is_huge ? huge_chunk_size : chunk_size;
+        const std::size_t count = bytes / size;
         auto known = std::make_unique<block_chunk>(nullptr, size, count, block_chunks());
-        known->memory =
-            static_cast<std::byte*>(::operator new(chunk_size, std::align_val_t(block_step)));
+        known->memory = static_cast<std::byte*>(
+            ::operator new(bytes, std::align_val_t(is_huge ? huge_chunk_size : block_step)));
+        if (is_huge) ::madvise(known->memory, bytes, MADV_HUGEPAGE);  // if it is refused, so be it
+        shelves_[which].cut += bytes;
         for (std::size_t at = count; at-- > 0;) {
             std::byte* const block = known->memory + at * size;
             if (may_hold_fiber(size)) mark_no_fiber(block);

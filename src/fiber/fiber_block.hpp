@@ -21,37 +21,19 @@
 #include <exception>
 #include <memory>
 #include <optional>
-#include <source_location>
 
-#include <weft/base/activity.hpp>
 #include <weft/coroutine/backend.hpp>
-#include <weft/exec/executor.hpp>
 #include <weft/exec/timer_queue.hpp>
 #include <weft/fiber/cancel.hpp>
-#include <weft/fiber/detail/birth.hpp>
-#include <weft/fiber/detail/isolation.hpp>
+#include <weft/fiber/detail/fiber_front.hpp>
 #include <weft/fiber/options.hpp>
 #include <weft/fiber/this_fiber.hpp>
-#include <weft/fiber/waiter.hpp>
-
-#include "fiber/permit.hpp"
 
 namespace weft::inline v0::detail {
 
 struct fiber_worker;
-struct fiber_extras;
 class fiber_list;
 class task_values;
-
-/// Why the next wait of a fiber may not take the straight way. Others set only `cancelled`.
-enum attention : std::uint8_t {
-    cancelled_bit = 1,
-    hook_bit = 2,
-    no_suspend_bit = 4,
-    apart_bit = 8,        // not listed yet, or not of kind own, or not on a loop
-    unarmed_bit = 16,     // a deadline scope whose timer is armed when it first waits
-    unenlisted_bit = 32,  // a child that its group is told of when it first waits
-};
 
 /// In runnable::kind, beside the stack_kind: two fibers with equal bytes can switch directly.
 inline constexpr std::uint8_t started_bit = 0x80;
@@ -59,61 +41,9 @@ inline constexpr std::uint8_t started_bit = 0x80;
 /// to it directly, for it has to be run as its executor says.
 inline constexpr std::uint8_t guest_bit = 0x40;
 
-/// How it was born, in the two bytes that a runnable leaves free: so it is a base.
-struct fiber_marks {
-    static constexpr std::size_t unit = 8;
-    enum : std::uint8_t {
-        stays_put = 1,     // pinned
-        common_stack = 2,  // of the default size, from the worker's own cache
-        of_group = 4,      // a child of a task group
-        trivial = 8,       // its callable needs no destructor
-        far = 16,          // not to be found by a census: it is listed from its birth
-    };
-
-    [[nodiscard]] bool pinned() const noexcept { return (marks & stays_put) != 0; }
-    [[nodiscard]] bool plain_stack() const noexcept { return (marks & common_stack) != 0; }
-    [[nodiscard]] bool is_child() const noexcept { return (marks & of_group) != 0; }
-    [[nodiscard]] bool is_trivial() const noexcept { return (marks & trivial) != 0; }
-    [[nodiscard]] bool is_far() const noexcept { return (marks & far) != 0; }
-
-    std::uint8_t callable_at;  // in units
-    std::uint8_t marks;
-};
-
-/// The wait_reason of a block that is no fiber: not started yet by start_fiber(), or ended.
-inline constinit const wait_reason no_fiber{"is no fiber"};
-
-/// A reason that counts only while the wait word says that the fiber waits: it need not be taken
-/// back, and the next wait, which mostly is for the same, need not write it again.
-[[nodiscard]] inline const wait_reason* standing(const wait_reason* reason) noexcept {
-    return reinterpret_cast<const wait_reason*>(reinterpret_cast<std::uintptr_t>(reason) | 1U);
-}
-/// What such a one, or any other, means.
-[[nodiscard]] inline const wait_reason* meant_by(const wait_reason* reason, bool waits) noexcept {
-    const auto bits = reinterpret_cast<std::uintptr_t>(reason);
-    if ((bits & 1U) == 0) return reason;
-    return waits ? reinterpret_cast<const wait_reason*>(bits - 1U) : nullptr;
-}
-static_assert(alignof(wait_reason) > 1);
-
-using fiber_permit = basic_permit<std::atomic, publisher_spin>;
-
-/// Whose fiber it is. A base, so that it stands beside the waiter: a waker asks for both.
-struct fiber_home {
-    executor* home;
-};
-
-struct fiber_block : runnable, fiber_marks, waiter, fiber_permit, fiber_home, activity {
+struct fiber_block : fiber_front {
     fiber_block(executor& where, const birth& how, fiber_marks marked) noexcept
-        : fiber_marks(marked),
-          waiter(waiter::who::fiber),
-          fiber_home{&where},
-          operate(how.operate),
-          site(how.site),
-          running(this),
-          attention(
-              static_cast<std::uint8_t>(apart_bit | (marked.is_child() ? unenlisted_bit : 0))),
-          has_handle(how.has_handle) {}
+        : fiber_front(where, how, marked), has_handle(how.has_handle) {}
 
     runnable* run() noexcept override;
 
@@ -142,20 +72,7 @@ struct fiber_block : runnable, fiber_marks, waiter, fiber_permit, fiber_home, ac
         return !is_wrapped() ? this : resumed_as_wrapped();
     }
 
-    // Rarely.
-    birth_function operate;
-    std::source_location site;
-    fiber_block* listed_next = nullptr;  // of its executor's list, once it has waited, or is_far()
-    fiber_block* listed_previous = nullptr;
-    fiber_extras* extras = nullptr;
-
-    // What a wait looks at.
-    isolation_slot isolated;
-    activity* running;  // what the thread says runs, while this fiber does: a coroutine inside it
-    // For dumps: nullptr, or a standing one, while it is ready or runs; &no_fiber before its start
-    // and after its end.
-    std::atomic<const wait_reason*> reason = &no_fiber;
-    std::atomic<std::uint8_t> attention;
+    // What a wait looks at, too.
     bool is_listed = false;            // in the list of its executor
     std::atomic<bool> locked = false;  // guards the next three, and the scopes in extras
     cancel_reason stop_reason = cancel_reason::none;  // the fiber's own

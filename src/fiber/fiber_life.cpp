@@ -390,7 +390,7 @@ runnable* fiber_block::run() noexcept {
             thread.fibers = &static_cast<fiber_attachment&>(*w->attachment).side;
         }
         runnable::kind &= static_cast<std::uint8_t>(~guest_bit);
-        return run_on(*thread.fibers, *this);
+        return run_on(static_cast<fiber_worker&>(*thread.fibers), *this);
     }
     // An executor without workers of its own: this thread is one for the time being.
     if (!thread.overflow_ready) prepare_thread_for_overflow();
@@ -399,7 +399,7 @@ runnable* fiber_block::run() noexcept {
     guest.timers = w != nullptr ? w->timers : nullptr;
     guest.outer = w;
     fiber_worker side(guest, shared_stacks(), nullptr);
-    fiber_worker* const before = std::exchange(thread.fibers, &side);
+    worker_front* const before = std::exchange(thread.fibers, &side);
     thread.runs_for = &guest;
     runnable* const following = run_on(side, *this);
     thread.runs_for = w;

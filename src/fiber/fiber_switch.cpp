@@ -16,7 +16,8 @@
 // On a loop a wait is published before the fiber leaves: only this thread resumes it. Where others
 // may, and for a suspend(), a hook or an end, what is to be done comes once it is off its stack
 // (`after`), by whoever goes on; and after that has published a fiber, nothing of it is touched.
-// Everything here that switches is reached through call_switching (docs/switch.md).
+// Everything here that switches is reached through call_switching, or ends in the switch
+// (docs/switch.md).
 //
 // A long file, for every switch between fibers stands in it: they inline the same few steps.
 //
@@ -269,16 +270,11 @@ runnable* after_yield(fiber_worker& worker, fiber_block& left) noexcept {
     return nullptr;
 }
 
-// Whether it has to go another way than a fiber of kind own on a loop, with nothing set. One test.
-[[gnu::always_inline]] inline bool is_special(const fiber_block& me) noexcept {
-    const auto held = reinterpret_cast<std::uintptr_t>(me.isolated.held);
-    return (me.attention.load(std::memory_order_relaxed) | held) != 0;
-}
-
 // One that cannot go the straight way, or not yet.
-[[gnu::noinline]] void yield_otherwise(fiber_worker& worker) {
+void yield_otherwise(void*, void*) {
+    fiber_worker& worker = *fiber_worker::here();
     fiber_block& me = *worker.current;
-    if (me.isolated.held != nullptr) return wait_without(me, &yield_function, nullptr);
+    if (me.isolated.held != nullptr) return wait_without(me, &yield_otherwise, nullptr);
     if ((me.attention.load(std::memory_order_relaxed) & (hook_bit | no_suspend_bit)) != 0)
         return yield_through_hooks(me);
     runnable* const next = worker.exec.pick();
@@ -412,23 +408,36 @@ using endless_wait = given_wait<endless_operations>;
 }
 
 // A fiber of kind own on a loop, with nothing special, leaves and comes back. Nothing is to be done
-// then for the one that left, but for one that ended, which jumped: left is nullptr then.
-[[gnu::always_inline]] inline void leave_straight(thread_block& thread, fiber_worker& worker,
-                                                  fiber_block& me,
-                                                  const wait_reason* reason) noexcept {
+// then for the one that left, but for one that ended, which jumped: nullptr is returned then.
+[[gnu::always_inline]] inline const context* leave_for_next(thread_block& thread,
+                                                            fiber_worker& worker, fiber_block& me,
+                                                            runnable* next) noexcept {
+    if (next == nullptr || next->kind != own_kind) [[unlikely]]
+        return switch_to_worker(thread, worker, me, next);
+    if (next != &me) [[likely]]
+        return switch_to_own(thread, worker, me, static_cast<fiber_block&>(*next));
+    note_runs(me);  // its event came meanwhile
+    return &me.where;
+}
+
+// As leave_straight(), inlined.
+[[gnu::always_inline]] inline void leave_straight_here(thread_block& thread, fiber_worker& worker,
+                                                       fiber_block& me,
+                                                       const wait_reason* reason) noexcept {
     const wait_reason* const meanwhile = standing(reason);
     if (me.reason.load(std::memory_order_relaxed) != meanwhile) [[unlikely]]
         me.reason.store(meanwhile, std::memory_order_relaxed);
-    runnable* const next = worker.exec.pick();
-    const context* left = &me.where;
-    if (next == nullptr || next->kind != own_kind) [[unlikely]]
-        left = switch_to_worker(thread, worker, me, next);
-    else if (next != &me) [[likely]]
-        left = switch_to_own(thread, worker, me, static_cast<fiber_block&>(*next));
-    else  // its event came meanwhile
-        note_runs(me);
-    if (left == nullptr) [[unlikely]]
+    if (leave_for_next(thread, worker, me, worker.exec.pick()) == nullptr) [[unlikely]]
         arrive();
+}
+
+// What takes more than a step to find, or is no fiber to switch to.
+who_left leave_for_whatever(void* worker_side, void* block, void* next) {
+    auto& worker = *static_cast<fiber_worker*>(worker_side);
+    auto& me = *static_cast<fiber_block*>(block);
+    auto* const picked = static_cast<runnable*>(next);
+    return leave_for_next(this_thread_block(), worker, me,
+                          picked != nullptr ? picked : worker.exec.pick());
 }
 
 }  // namespace
@@ -462,33 +471,14 @@ namespace {
     return std::to_underlying(wait_outcome::event);
 }
 
-// Without a frame of its own.
-[[gnu::noinline]] unsigned char wait_firmly_apart(void* given, void* known, std::uint64_t reason,
-                                                  std::int64_t none) {
+}  // namespace
+
+// Of one that cannot go the straight way (straight_wait.hpp). Without a frame of its own.
+unsigned char wait_firmly_function(void* given, void* known, std::uint64_t reason,
+                                   std::int64_t none) {
     return is_merely_swapped(fiber_worker::here())
                ? wait_firmly_swapped(given, known, reason, none)
                : wait_firmly_otherwise(given, known, reason, none);
-}
-
-}  // namespace
-
-// A wait for one event alone, of a fiber of kind own on a loop: everything else has set apart_bit.
-[[gnu::aligned(64)]] unsigned char wait_firmly_function(void* given, void* known,
-                                                        std::uint64_t reason, std::int64_t none) {
-    const firm_wait wait(given, known, reason, 0);
-    thread_block& thread = this_thread_block();
-    fiber_worker* const worker = thread.fibers;
-    if (worker == nullptr || worker->current == nullptr || is_special(*worker->current))
-        [[unlikely]]
-        return wait_firmly_apart(given, known, reason, none);
-    fiber_block& me = *worker->current;
-    me.state.begin_firmly();
-    if (!wait.publish(me)) [[unlikely]] {
-        me.state.end_firmly();
-        return std::to_underlying(wait_outcome::ready);
-    }
-    leave_straight(thread, *worker, me, wait.reason);
-    return std::to_underlying(wait_outcome::event);
 }
 
 namespace {
@@ -552,13 +542,13 @@ template <class Leave>
                                                            std::int64_t withdrawer) {
     const endless_wait wait(given, known, reason, withdrawer);
     thread_block& thread = this_thread_block();
-    fiber_worker* const worker = thread.fibers;
-    if (worker == nullptr || worker->current == nullptr || is_special(*worker->current))
+    auto* const worker = static_cast<fiber_worker*>(thread.fibers);
+    if (worker == nullptr || worker->current == nullptr || worker->current->is_special())
         [[unlikely]]
         return wait_endlessly_apart(given, known, reason, withdrawer);
     fiber_block& me = *worker->current;
-    return std::to_underlying(
-        wait_on_loop(*worker, me, wait, [&] { leave_straight(thread, *worker, me, wait.reason); }));
+    return std::to_underlying(wait_on_loop(
+        *worker, me, wait, [&] { leave_straight_here(thread, *worker, me, wait.reason); }));
 }
 
 namespace {
@@ -656,36 +646,72 @@ void suspend_function(void* argument, void*) {
     me.reason.store(nullptr, std::memory_order_relaxed);
 }
 
+// --- the straight way (straight_wait.hpp)
+//
+// Each ends in a call of something that returns to its own caller in its stead, so none of them has
+// a frame.
+
 namespace {
 
-// With nobody it could switch to.
-[[gnu::always_inline]] inline void yield_to_worker(thread_block& thread, fiber_worker& worker,
-                                                   fiber_block& me, runnable* next) noexcept {
-    if (next == nullptr && worker.exec.ticks.load(std::memory_order_relaxed) != 0)
-        return;  // 0: perhaps the loop is stepped
+[[gnu::always_inline]] inline who_left leave_straight_for(fiber_worker& worker, fiber_block& me,
+                                                          runnable& next) noexcept {
+    auto& other = static_cast<fiber_block&>(next);
+    thread_block& thread = this_thread_block();
+    note_running(thread, me);
+    worker.current = &other;
+    note_runs(other);
+    thread.running = other.running;
+    if (must_carry_to(*thread.exceptions, other.where)) [[unlikely]]
+        return carry_and_return(me.where, other.where);
+    return swap_and_return(me.where, other.where);
+}
+
+// With nobody it could switch to at once.
+who_left yield_to_whatever(void* worker_side, void* block, void* next) {
+    auto& worker = *static_cast<fiber_worker*>(worker_side);
+    auto& me = *static_cast<fiber_block*>(block);
+    auto* picked = static_cast<runnable*>(next);
+    if (picked == nullptr) picked = worker.exec.pick();
+    if (picked == nullptr && worker.exec.ticks.load(std::memory_order_relaxed) != 0)
+        return &me.where;  // 0: perhaps the loop is stepped
     worker.exec.ready.push(&me);
-    if (switch_to_worker(thread, worker, me, next) == nullptr) arrive();
+    return leave_for_next(this_thread_block(), worker, me, picked);
+}
+
+who_left yield_specially(void*, void*, void*) {
+    yield_otherwise(nullptr, nullptr);
+    return &no_fiber;  // nobody that ended is left to be looked after
 }
 
 }  // namespace
 
+[[gnu::aligned(64)]] who_left leave_straight(worker_front& front, fiber_front& fiber,
+                                             const wait_reason* meanwhile) {
+    auto& worker = static_cast<fiber_worker&>(front);
+    auto& me = static_cast<fiber_block&>(fiber);
+    me.reason.store(meanwhile, std::memory_order_relaxed);
+    runnable* const next = worker.exec.pick_at_once();
+    if (next == nullptr || next->kind != own_kind) [[unlikely]]
+        return call_leaving(&leave_for_whatever, &worker, &me, next);
+    return leave_straight_for(worker, me, *next);  // itself, if its event came meanwhile
+}
+
 // On a loop the fiber may queue itself before it has left: nobody else takes from that queue.
-[[gnu::aligned(64)]] void yield_function(void*, void*) {
-    thread_block& thread = this_thread_block();
-    fiber_worker* const worker = thread.fibers;
+[[gnu::aligned(64)]] who_left yield_straight() {
+    fiber_worker* const worker = fiber_worker::here();
     WEFT_ASSERT(worker != nullptr && worker->current != nullptr, "yield: called outside any fiber");
     fiber_block& me = *worker->current;
-    if (is_special(me)) [[unlikely]]
-        return yield_otherwise(*worker);
+    if (me.is_special()) [[unlikely]]
+        return call_leaving(&yield_specially, nullptr, nullptr, nullptr);
     detail::worker& exec = worker->exec;
-    runnable* const next = exec.pick();
+    runnable* const next = exec.pick_at_once();
     if (next == nullptr || next->kind != own_kind) [[unlikely]]
-        return yield_to_worker(thread, *worker, me, next);
+        return call_leaving(&yield_to_whatever, worker, &me, next);
     exec.ready.push(&me);
-    if (switch_to_own(thread, *worker, me, static_cast<fiber_block&>(*next)) == nullptr)
-        [[unlikely]]
-        arrive();
+    return leave_straight_for(*worker, me, *next);
 }
+
+void arrive_after_end() noexcept { arrive(); }
 
 // --- entering, from the worker's own stack
 

@@ -9,12 +9,12 @@
 #include <optional>
 #include <vector>
 
+#include <weft/base/thread_block.hpp>
 #include <weft/coroutine/thread_cache.hpp>
 #include <weft/exec/worker.hpp>
 #include <weft/fiber/suspend.hpp>
 #include <weft/stack/stack_cache.hpp>
 
-#include "base/thread_block.hpp"
 #include "fiber/block_depot.hpp"
 #include "fiber/fiber_block.hpp"
 #include "fiber/fiber_list.hpp"
@@ -41,12 +41,14 @@ struct slice_watch {
     time_point looked{};
 };
 
-struct fiber_worker {
+struct fiber_worker : worker_front {
     fiber_worker(worker& w, stack_source& s, fiber_attachment* attached) noexcept
         : exec(w), stacks(s), attachment(attached) {}
 
     /// The calling thread's; nullptr if it runs no fiber's executor.
-    [[gnu::always_inline]] static fiber_worker* here() noexcept { return fibers_of_this_thread(); }
+    [[gnu::always_inline]] static fiber_worker* here() noexcept {
+        return static_cast<fiber_worker*>(fibers_of_this_thread());
+    }
 
     /// A stack was taken (1) or given back (-1).
     void count_stack(std::ptrdiff_t change) noexcept {
@@ -56,7 +58,6 @@ struct fiber_worker {
     }
 
     worker& exec;
-    fiber_block* current = nullptr;
     after_function after = nullptr;  // for the one that left last
     fiber_block* left = nullptr;
     departure* leaving = nullptr;        // what it asked for: a request of suspend.hpp

@@ -251,37 +251,64 @@ WEFT_TEST("migration: a std::mutex held over no wait works between fibers and pl
     CHECK(count == 8 * 200 + 1000);
 }
 
-WEFT_TEST("migration: one that stays may hold a std::mutex over a wait against plain threads") {
-    for (const fiber_options& one :
-         {fiber_options{.pinned = true},
-          fiber_options{.kind = stack_kind::ucontext, .pinned = true},
-          fiber_options{.kind = stack_kind::swapped}, fiber_options{.kind = stack_kind::thread}}) {
-        movers m;
-        std::mutex mutex;
-        int inside = 0;
-        std::latch start(3);
-        fiber holder(m.p, one, [&] {
-            start.arrive_and_wait();
-            for (int i = 0; i < 100; ++i) {
-                const std::lock_guard lock(mutex);  // unlocked by the thread that locked it
-                ++inside;
+WEFT_TEST("migration: on a loop, and on a pool of one worker, nobody changes the thread") {
+    pool one({.workers = 1, .force_migrate = true});
+    stays_on_its_thread(one, {}, all_waits);
+    loop s;
+    const pthread_t thread = thread_now();
+    for (int n = 0; n < 8; ++n)
+        go(s, [thread] {
+            for (int i = 0; i < 50; ++i) {
                 all_waits();
-                CHECK(inside == 1);
-                --inside;
+                CHECK(thread_now() == thread);
             }
         });
-        std::vector<std::thread> plain;
-        for (int n = 0; n < 2; ++n)
-            plain.emplace_back([&] {
-                start.arrive_and_wait();
-                for (int i = 0; i < 100; ++i) {
-                    const std::lock_guard lock(mutex);
-                    CHECK(++inside == 1);
-                    --inside;
-                    std::this_thread::yield();
-                }
-            });
-        for (std::thread& each : plain) each.join();
-        holder.join();
-    }
+    s.run();
+}
+
+namespace {
+
+void hold_a_mutex_over_waits(executor& where, const fiber_options& options, loop* run = nullptr) {
+    std::mutex mutex;
+    int inside = 0;
+    std::latch start(3);
+    go(where, options, [&] {
+        start.arrive_and_wait();
+        for (int i = 0; i < 100; ++i) {
+            const std::lock_guard lock(mutex);  // unlocked by the thread that locked it
+            ++inside;
+            all_waits();
+            CHECK(inside == 1);
+            --inside;
+        }
+    });
+    std::vector<std::thread> plain;
+    for (int n = 0; n < 2; ++n)
+        plain.emplace_back([&] {
+            start.arrive_and_wait();
+            for (int i = 0; i < 100; ++i) {
+                const std::lock_guard lock(mutex);
+                CHECK(++inside == 1);
+                --inside;
+                std::this_thread::yield();
+            }
+        });
+    if (run != nullptr) run->run();
+    for (std::thread& each : plain) each.join();
+    if (run == nullptr) static_cast<pool&>(where).drain();
+}
+
+}  // namespace
+
+WEFT_TEST("migration: one that stays may hold a std::mutex over a wait against plain threads") {
+    movers m;
+    hold_a_mutex_over_waits(m.p, {.pinned = true});
+    hold_a_mutex_over_waits(m.p, {.kind = stack_kind::ucontext, .pinned = true});
+    hold_a_mutex_over_waits(m.p, {.worker = 1});
+    hold_a_mutex_over_waits(m.p, {.kind = stack_kind::swapped});
+    hold_a_mutex_over_waits(m.p, {.kind = stack_kind::thread});
+    pool one({.workers = 1});
+    hold_a_mutex_over_waits(one, {});
+    loop s;
+    hold_a_mutex_over_waits(s, {}, &s);
 }

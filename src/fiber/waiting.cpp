@@ -16,33 +16,21 @@ namespace weft::inline v0 {
 
 namespace {
 
-[[gnu::noinline]] void wake_otherwise(detail::fiber_block& woken) noexcept {
-    detail::worker* const here = detail::this_thread_block().runs_for;
+void wake_otherwise(detail::fiber_block& woken) noexcept {
+    detail::worker* const here = detail::worker_of_this_thread();
     if (here != nullptr && &here->home == woken.home && (here->local || here->shared != nullptr))
         here->wake(woken.resumed_as());
     else
         woken.home->post(woken.resumed_as());
 }
 
-[[gnu::noinline]] void wake_apart(waiter& woken) noexcept {
-    if (woken.what == waiter::who::thread)
-        static_cast<detail::thread_waiter&>(woken).wake_thread();
-    else
-        wake_otherwise(static_cast<detail::fiber_block&>(woken));
-}
-
 }  // namespace
 
-// On a loop, by itself and with nothing in the way, it is a push.
-[[gnu::aligned(64)]] void waiter::wake() noexcept {
-    if (what != who::fiber) [[unlikely]]
-        return wake_apart(*this);
-    auto& woken = static_cast<detail::fiber_block&>(*this);
-    detail::worker* const here = detail::this_thread_block().runs_for;
-    if (here == nullptr || &here->home != woken.home || !here->local) return wake_otherwise(woken);
-    if (!here->wake_slot) return here->ready.push(&woken);
-    if (here->front != nullptr || here->slot_left == 0) return wake_otherwise(woken);
-    here->wake_here(&woken);
+[[gnu::aligned(64)]] void waiter::wake_apart() noexcept {
+    if (what == who::thread)
+        static_cast<detail::thread_waiter&>(*this).wake_thread();
+    else
+        wake_otherwise(static_cast<detail::fiber_block&>(*this));
 }
 
 namespace detail {

@@ -9,9 +9,9 @@
 #include <string_view>
 
 #include <weft/base/assert.hpp>
+#include <weft/base/thread_block.hpp>
 #include <weft/fiber/this_fiber.hpp>
 
-#include "base/thread_block.hpp"
 #include "io/watched.hpp"
 
 namespace weft::inline v0 {

@@ -15,8 +15,9 @@
 #include <mutex>
 #include <system_error>
 
+#include <weft/base/thread_block.hpp>
+
 #include "base/report.hpp"
-#include "base/thread_block.hpp"
 #include "stack/region.hpp"
 
 namespace weft::inline v0 {

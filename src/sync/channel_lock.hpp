@@ -3,9 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <weft/base/thread_block.hpp>
 #include <weft/sync/detail/channel_core.hpp>
-
-#include "base/thread_block.hpp"
 
 namespace weft::inline v0::detail {
 

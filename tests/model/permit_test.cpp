@@ -5,7 +5,7 @@
 // of a wait are wait_state.hpp's; those of park are park_until()'s in src/fiber/this_fiber.cpp.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "fiber/permit.hpp"
+#include <weft/fiber/detail/permit.hpp>
 
 #include "model_atomic.hpp"
 #include "model_test.hpp"

@@ -1,5 +1,5 @@
 # links_with_lto.sh - with link time optimisation a program gets the thread_local out of the static
-# library though an asm alone refers to it (src/base/thread_block.hpp), and finds its own.
+# library though an asm alone refers to it (include/weft/base/thread_block.hpp), and finds its own.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -u
@@ -11,7 +11,7 @@ fi
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 cat >"$scratch/user.cpp" <<'PROGRAM'
-#include "base/thread_block.hpp"
+#include <weft/base/thread_block.hpp>
 #include <thread>
 int main() {
     const auto* const here = &weft::detail::this_thread_block();

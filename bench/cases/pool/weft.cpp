@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <weft/base/thread_block.hpp>
 #include <weft/exec/pool.hpp>
 #include <weft/fiber/fiber.hpp>
 #include <weft/fiber/go.hpp>
@@ -18,7 +19,6 @@
 #include <weft/sync/detail/biased_lock.hpp>
 #include <weft/sync/wait_group.hpp>
 
-#include "base/thread_block.hpp"
 #include "cases/pool/workload.hpp"
 
 namespace {

@@ -132,10 +132,11 @@ private:
     std::function<void(std::exception_ptr, runnable&)> unhandled_;
     std::unique_ptr<driver> own_driver_;
     std::unique_ptr<descriptor_driver> watched_driver_;
-    bool in_fiber_ = false;  // another executor's fiber runs it
-    std::size_t found_ = 0;  // by the reactor last, less the dispatches since
-    unsigned skipped_ = 0;   // looks in a row at which it was not asked
-    time_point asked_{};     // when it was, last
+    bool in_fiber_ = false;                   // another executor's fiber runs it
+    std::size_t found_ = 0;                   // by the reactor last, less the dispatches since
+    unsigned skipped_ = 0;                    // looks in a row at which it was not asked
+    time_point asked_{};                      // when it was, last
+    time_point lists_late_at_ = no_deadline;  // set by the destructor, until it has
 
     // Any thread.
     detail::inbox inbox_;

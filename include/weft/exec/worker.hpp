@@ -1,7 +1,7 @@
 // worker.hpp - what one thread runs from: its queue, the one-place slot, its timers.
 //
 // A loop is one worker; a pool has one a thread. What runs on a thread finds its worker through the
-// library's one thread_local (src/base/thread_block.hpp). The fiber part hangs its own caches on
+// library's one thread_local (base/thread_block.hpp). The fiber part hangs its own caches on
 // it, and on the executor; exec knows of them only what the two classes below say.
 //
 // SPDX-License-Identifier: Apache-2.0
@@ -62,6 +62,20 @@ struct worker {
         runnable* const r = take();
         if (r == nullptr) [[unlikely]]
             count_missed();
+        return r;
+    }
+
+    /// pick(), if that is but a step; nullptr: it is not, and nothing was done.
+    [[nodiscard, gnu::always_inline]] runnable* pick_at_once() noexcept {
+        const std::uint32_t left = ticks.load(std::memory_order_relaxed);
+        if (left == 0) [[unlikely]]
+            return nullptr;
+        runnable* r = front;
+        if (r != nullptr)
+            front = r->next_node;
+        else if (!ready.is_simple() || (r = ready.pop_simple()) == nullptr) [[unlikely]]
+            return nullptr;
+        ticks.store(left - 1, std::memory_order_relaxed);
         return r;
     }
 
@@ -145,9 +159,13 @@ struct worker {
         if (!wake_slot) return ready.push(r);
         if (slot_left == 0 && has_slot_had_its_time(ready.is_long())) [[unlikely]]
             return ready.push(r);
-        --slot_left;
         if (front != nullptr) [[unlikely]]
             displace();
+        fill_slot(r);
+    }
+    /// It is empty, and there are slot_left.
+    [[gnu::always_inline]] void fill_slot(runnable* r) noexcept {
+        --slot_left;
         r->next_node = nullptr;
         front = r;
     }
@@ -164,6 +182,12 @@ struct worker {
     void put_first(runnable* r) noexcept {
         r->next_node = front;
         front = r;
+    }
+
+    /// Nobody but this thread runs what is woken here.
+    void set_local() noexcept {
+        local = true;
+        local_home = &home;
     }
 
     /// Whether it is that loop's own: then what is started and counted here needs nobody else.
@@ -190,7 +214,8 @@ struct worker {
     }
 
     executor& home;
-    runnable* front = nullptr;  // the slot; several only while a loop is stepped
+    const executor* local_home = nullptr;  // the same, if local
+    runnable* front = nullptr;             // the slot; several only while a loop is stepped
     ready_queue ready;
     runnable* young = nullptr;             // those that begin while many are ready, the last first
     std::atomic<std::uint32_t> ticks = 0;  // dispatches until the executor looks at inbox and

@@ -27,6 +27,7 @@
 #include <weft/base/clock_source.hpp>
 #include <weft/context/call_switching.hpp>
 #include <weft/exec/runnable.hpp>
+#include <weft/fiber/detail/straight_wait.hpp>
 #include <weft/fiber/waiter.hpp>
 
 namespace weft::inline v0 {
@@ -228,6 +229,15 @@ template <class Publish>
         scratch_callable<Publish> && plain_callable<Publish>,
         "wait: publish must be nothrow-movable, trivially destructible, at most 64 bytes");
     if (!reason.cancellable && deadline == no_deadline) {
+        if (const straight_fiber fiber = straight_fiber::here()) [[likely]] {
+            fiber.me->state.begin_firmly();
+            if (!publish(*fiber.me)) [[unlikely]] {
+                fiber.me->state.end_firmly();
+                return wait_outcome::ready;
+            }
+            fiber.leave(reason);
+            return wait_outcome::event;
+        }
         static constexpr firm_operations operations{&call_given<Publish>, &call_publish<Publish>,
                                                     &relocate_callable<Publish>,
                                                     fits_pointer<Publish>};

@@ -14,16 +14,15 @@
 #include <utility>
 
 #include <weft/base/clock_source.hpp>
-#include <weft/context/call_switching.hpp>
 #include <weft/exec/executor.hpp>
 #include <weft/fiber/detail/deadline_at.hpp>
+#include <weft/fiber/detail/straight_wait.hpp>
 
 namespace weft::inline v0 {
 
 namespace detail {
 struct fiber_block;
 struct handle_access;
-void yield_function(void*, void*);
 [[nodiscard]] std::expected<void, std::error_code> sleep(time_point deadline);
 /// yield_if_due() for calls of which many fit into a slice: one in 64 looks.
 void yield_if_due_rarely();
@@ -73,7 +72,8 @@ private:
 /// Lets everybody run who is ready; with nobody else it costs no switch.
 /// Suspends: maybe. Cancel: ignored. From: a fiber; elsewhere it aborts. Fails: never.
 [[gnu::always_inline]] inline void yield() {
-    detail::call_switching(&detail::yield_function, nullptr);
+    if (detail::yield_straight() == nullptr) [[unlikely]]
+        detail::arrive_after_end();
 }
 
 /// yield(), if this fiber has held its worker for longer than the executor allows (1 ms, unless it

@@ -40,7 +40,7 @@ public:
     [[nodiscard]] bool claim_at_once() noexcept { return state.claim_at_once(closed); }
 
     /// Makes it run; it may be gone when this returns. From: whoever claimed it.
-    void wake() noexcept;
+    inline void wake() noexcept;
 
     // The list of the primitive.
     /// Of the list that it waits in; belongs to whoever publishes it.
@@ -64,6 +64,11 @@ public:
 protected:
     explicit waiter(who w) noexcept : what(w) {}
     ~waiter() = default;
+
+private:
+    void wake_apart() noexcept;
 };
 
 }  // namespace weft::inline v0
+
+#include <weft/fiber/detail/fiber_front.hpp>  // wake()

@@ -82,25 +82,12 @@ public:
     /// claims it: plain stores will do. It is written before the word, and read after it (relaxed).
     [[nodiscard, gnu::always_inline]] bool claim(wait_outcome outcome,
                                                  const Atomic<bool>& closed) noexcept {
-        std::uint32_t seen = word_.load(std::memory_order_seq_cst);
+        const std::uint32_t seen = word_.load(std::memory_order_seq_cst);
         if (seen == waiting_firm && outcome == wait_outcome::event) [[likely]] {  // begin_firmly()
             word_.store(static_cast<std::uint32_t>(outcome), std::memory_order_relaxed);
             return true;
         }
-        if ((seen & state_mask) == preparing) [[unlikely]] {
-            if (outcome == wait_outcome::cancelled) return false;  // whoever cancels comes again
-            seen = when_published();
-        }
-        const std::uint32_t now = seen & state_mask;
-        const std::uint32_t won = (seen & ~state_mask) | static_cast<std::uint32_t>(outcome);
-        if (now == waiting || (now == waiting_deaf && outcome != wait_outcome::cancelled)) {
-            if (!closed.load(std::memory_order_relaxed))
-                return word_.compare_exchange_strong(seen, won, std::memory_order_seq_cst);
-        } else if (now != waiting_firm || outcome != wait_outcome::event) {
-            return false;
-        }
-        word_.store(won, std::memory_order_relaxed);
-        return true;
+        return claim_otherwise(outcome, closed, seen);
     }
 
     /// claim() for the event of one that any source may end, if it takes one step. False: nothing
@@ -228,6 +215,25 @@ protected:  // tests/model breaks it in derived classes
     static constexpr std::uint32_t plain = 8;  // its waits begin by a plain store
     static constexpr std::uint32_t epoch_step = 16;
 
+    // Of a word that has been looked at.
+    [[nodiscard, gnu::noinline]] bool claim_otherwise(wait_outcome outcome,
+                                                      const Atomic<bool>& closed,
+                                                      std::uint32_t seen) noexcept {
+        if ((seen & state_mask) == preparing) [[unlikely]] {
+            if (outcome == wait_outcome::cancelled) return false;  // whoever cancels comes again
+            seen = when_published();
+        }
+        const std::uint32_t now = seen & state_mask;
+        const std::uint32_t won = (seen & ~state_mask) | static_cast<std::uint32_t>(outcome);
+        if (now == waiting || (now == waiting_deaf && outcome != wait_outcome::cancelled)) {
+            if (!closed.load(std::memory_order_relaxed))
+                return word_.compare_exchange_strong(seen, won, std::memory_order_seq_cst);
+        } else if (now != waiting_firm || outcome != wait_outcome::event) {
+            return false;
+        }
+        word_.store(won, std::memory_order_relaxed);
+        return true;
+    }
     [[gnu::noinline]] void begin_first(std::uint32_t next) noexcept {
         word_.exchange(next | waiting | (Barrier::available() ? plain : 0U),
                        std::memory_order_seq_cst);

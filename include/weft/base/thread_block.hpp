@@ -31,7 +31,7 @@ extern exception_words unknown_exceptions;
 
 struct switch_record;  // context part, sanitizer builds only
 struct worker;         // exec part
-struct fiber_worker;   // fiber part
+struct worker_front;   // fiber part
 
 struct thread_block {
     exception_words* exceptions = &unknown_exceptions;
@@ -40,7 +40,7 @@ struct thread_block {
     std::uint64_t fp_control = 0;    // the thread's own, while a context that keeps its own runs
     bool runs_fp_keeper = false;     // whether such a context runs
     worker* runs_for = nullptr;      // exec part: the worker that this thread is, or stands in for
-    fiber_worker* fibers = nullptr;  // fiber part: the same worker's fiber side
+    worker_front* fibers = nullptr;  // fiber part: the same worker's fiber side
     bool overflow_ready = false;     // stack part: this thread has an alternate signal stack
     // coroutine part: the thread (a pthread_t) that runs in this one's stead, which waits for it
     unsigned long handed_to = 0;
@@ -120,13 +120,16 @@ inline void* pointer_of_this_thread() noexcept {
 }
 #endif
 
-/// this_thread_block().exceptions and .fibers.
+/// this_thread_block().exceptions, .runs_for and .fibers.
 [[gnu::always_inline]] inline exception_words* exceptions_of_this_thread() noexcept {
     return static_cast<exception_words*>(
         pointer_of_this_thread<offsetof(thread_block, exceptions)>());
 }
-[[gnu::always_inline]] inline fiber_worker* fibers_of_this_thread() noexcept {
-    return static_cast<fiber_worker*>(pointer_of_this_thread<offsetof(thread_block, fibers)>());
+[[gnu::always_inline]] inline worker* worker_of_this_thread() noexcept {
+    return static_cast<worker*>(pointer_of_this_thread<offsetof(thread_block, runs_for)>());
+}
+[[gnu::always_inline]] inline worker_front* fibers_of_this_thread() noexcept {
+    return static_cast<worker_front*>(pointer_of_this_thread<offsetof(thread_block, fibers)>());
 }
 
 }  // namespace weft::inline v0::detail

@@ -1,0 +1,67 @@
+// swap_x86_64.S - a switch that is the last thing a function does (see swap_and_return() in
+// context/switch.hpp).
+//
+// The function that ends in it has no frame: on top of the stack is the address of whoever called
+// that function, and above it what the callee has to keep.
+//
+//      context             the stack it describes
+//      +---------------+   :                      :  high addresses
+//    0 | rsp           |   | frame of the caller  |
+//    8 | rbp           |   | address in the caller|
+//   16 | address of 1: |   | rbx, r12 ... r15     |
+//      +---------------+   +----------------------+  <- rsp
+//
+// On arrival rdi points to the context that was left, or is zero after a jump; that is returned.
+// The last step is a jump and not a `ret`: the processor's stack of return addresses is the other
+// side's (weft/context/call_switching.hpp).
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <cet.h>
+
+    .macro  keep register
+    pushq   %\register
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset \register, 0
+    .endm
+    .macro  back register
+    popq    %\register
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore \register
+    .endm
+
+    .text
+    .globl  weft_swap_and_return
+    .type   weft_swap_and_return, @function
+    .p2align 6
+weft_swap_and_return:
+    .cfi_startproc
+    _CET_ENDBR
+    keep    rbx
+    keep    r12
+    keep    r13
+    keep    r14
+    keep    r15
+    leaq    1f(%rip), %rax
+    movq    %rsp, 0(%rdi)
+    movq    %rbp, 8(%rdi)
+    movq    %rax, 16(%rdi)
+    .cfi_remember_state
+    .cfi_undefined rip
+    movq    0(%rsi), %rsp
+    movq    8(%rsi), %rbp
+    jmpq    *16(%rsi)
+    .cfi_restore_state
+1:  _CET_ENDBR
+    movq    %rdi, %rax
+    back    r15
+    back    r14
+    back    r13
+    back    r12
+    back    rbx
+    popq    %rcx
+    .cfi_adjust_cfa_offset -8
+    .cfi_register rip, rcx
+    jmpq    *%rcx
+    .cfi_endproc
+    .size   weft_swap_and_return, .-weft_swap_and_return
+    .section .note.GNU-stack, "", @progbits
