@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <latch>
 #include <string>
 #include <thread>
 #include <vector>
@@ -168,9 +169,20 @@ LOOP_TEST("tcp: accept pauses when there are no descriptors, and goes on") {
 WEFT_TEST("tcp: pauses are told to whoever looks while another accepts") {
     auto listener = tcp_listener::bind(address::loopback_ipv4(0), {.pause = 1ms}).value();
     auto client = tcp_stream::connect(listener.local_address().value()).value();
-    all_descriptors_taken taken;
     bool accepted = false;
-    std::thread accepts([&] { accepted = listener.accept().has_value(); });
+    // UBSan needs a descriptor to look at a kind of object for the first time: so the thread has
+    // begun before, and has asked the clock.
+    std::latch begun(1);
+    std::latch none_left(1);
+    std::thread accepts([&] {
+        static_cast<void>(steady_clock_source().now());
+        begun.count_down();
+        none_left.wait();
+        accepted = listener.accept().has_value();
+    });
+    begun.wait();
+    all_descriptors_taken taken;
+    none_left.count_down();
     while (listener.pauses() == 0) std::this_thread::yield();
     taken.give_back();
     accepts.join();

@@ -194,9 +194,10 @@ bool is_from_system(std::error_code error) noexcept {
 result<void> sit_out(descriptor& listener, std::chrono::nanoseconds pause) {
     const result<void> waited =
         listener.wait_writable(deadline_after(weft::detail::now_for_sleep(), pause));
-    if (waited || waited.error() == std::errc::timed_out) return {};
-    if (!is_from_system(waited.error())) return waited;
-    return sleep_for(pause);
+    if (waited) return {};
+    if (is_from_system(waited.error())) return sleep_for(pause);
+    if (waited.error() == std::errc::timed_out) return {};
+    return waited;
 }
 
 }  // namespace
