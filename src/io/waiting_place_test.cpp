@@ -101,7 +101,9 @@ WEFT_TEST("descriptor: on a busy worker a read ends within 61 dispatches and a m
         });
         for (int i = 0; i < 8; ++i)
             go(p, [&, i] {
-                for (int wrote = 0; reads < 20; yield()) {
+                int wrote = 0;
+                while (reads < 20) {
+                    yield();
                     ++turns;
                     clock.advance(50us);
                     if (i != 0 || wrote > reads) continue;
