@@ -5,53 +5,25 @@
 
 #include <atomic>
 #include <csignal>
-#include <cstring>
 #include <deque>
 #include <thread>
 #include <vector>
 
-#include <weft/base/test_point.hpp>
 #include <weft/exec/post.hpp>
 #include <weft/fiber/cancel.hpp>
 #include <weft/fiber/run.hpp>
 #include <weft/fiber/suspend_hook.hpp>
 
 #include "loops.hpp"
+#include "test_points.hpp"
 
 using namespace weft;
 using namespace std::chrono_literals;
+using weft_test::hold_at;
 
 namespace {
 
 constexpr wait_reason for_test{"waits for the test"};
-
-// Stops the first thread that comes to a test point of this name until it is let go.
-class hold_at {
-public:
-    explicit hold_at(const char* name) {
-        name_ = name;
-        stage_ = 0;
-        detail::at_test_points = &arrive;
-    }
-    hold_at(const hold_at&) = delete;
-    hold_at& operator=(const hold_at&) = delete;
-    ~hold_at() {
-        let_go();
-        detail::at_test_points = nullptr;
-    }
-    static bool somebody_is_held() { return stage_ == 1; }
-    static void let_go() { stage_ = 2; }
-    static bool is_over() { return stage_ == 2; }
-
-private:
-    static void arrive(const char* name) noexcept {
-        int nobody = 0;
-        if (std::strcmp(name, name_) == 0 && stage_.compare_exchange_strong(nobody, 1))
-            while (stage_ != 2) std::this_thread::yield();
-    }
-    static inline const char* name_ = "";
-    static inline std::atomic<int> stage_ = 0;
-};
 
 }  // namespace
 

@@ -41,10 +41,12 @@ public:
         let_go();
         weft::detail::at_test_points = nullptr;
     }
+    static bool somebody_is_held() { return stage_ == 1; }
     static void wait_until_held() {
         while (stage_ == 0) ::sched_yield();
     }
     static void let_go() { stage_ = 2; }
+    static bool is_over() { return stage_ == 2; }
 
 private:
     static void arrive(const char* name) noexcept {
@@ -52,7 +54,7 @@ private:
         if (std::strcmp(name, name_) == 0 && stage_.compare_exchange_strong(nobody, 1))
             while (stage_ != 2) ::sched_yield();
     }
-    static inline const char* name_ = "";
+    static inline std::atomic<const char*> name_ = "";
     static inline std::atomic<int> stage_ = 0;
 };
 
