@@ -15,8 +15,8 @@ namespace weft::inline v0 {
 
 namespace {
 
-// What the entry stub finds at the top of a new stack. It calls first(second); in sanitizer builds
-// that is arrive_first, which finds what make() was given just above.
+// What the entry stub finds at the top of a new stack. It calls first(second); where something is
+// to be done before, first is arrive_first, which finds what make() was given just above.
 struct first_frame {
     context_entry first;
     void* second;
@@ -24,10 +24,26 @@ struct first_frame {
     void* argument;
 };
 
+// Of one that keeps its floating-point control words.
+struct keeping_first_frame : first_frame {
+    std::uint64_t fp_control;
+    std::uint64_t unused;  // so that the frame stays aligned
+};
+
+template <bool Keeps>
 [[maybe_unused]] WEFT_NO_SANITIZE void arrive_first(void* frame) {
     const auto* made = static_cast<first_frame*>(frame);
     detail::arrived(nullptr);
+    if constexpr (Keeps)
+        detail::keep_fp_control(static_cast<const keeping_first_frame*>(made)->fp_control);
     made->entry(made->argument);
+}
+
+template <class Frame>
+Frame* place_first_frame(std::span<std::byte> stack) {
+    static_assert(sizeof(Frame) % 16 == 0);
+    const auto high = reinterpret_cast<std::uintptr_t>(stack.data() + stack.size());
+    return reinterpret_cast<Frame*>(high / 16 * 16 - sizeof(Frame));
 }
 
 }  // namespace
@@ -43,19 +59,20 @@ native_context native_context::make(std::span<std::byte> stack, context_entry en
 #if WEFT_ASAN || WEFT_TSAN
     made.record_ = detail::switch_record(stack, options.tsan_fiber);
 #endif
-    const auto high = reinterpret_cast<std::uintptr_t>(stack.data() + stack.size());
-    auto* frame = reinterpret_cast<first_frame*>(high / 16 * 16 - sizeof(first_frame));
-#if WEFT_ASAN
-    *frame = {arrive_first, frame, entry, argument};
-#else
-    *frame = {entry, argument, nullptr, nullptr};
-#endif
-    made.registers_.stack_pointer = frame;
-    made.registers_.resume_address = reinterpret_cast<void*>(&weft_context_entry);
     if (options.keep_fp_control) {
-        made.state_.flags |= detail::context_state::keeps_fp_control;
-        made.state_.own_fp_control = detail::read_fp_control();
+        auto* const frame = place_first_frame<keeping_first_frame>(stack);
+        *frame = {{arrive_first<true>, frame, entry, argument}, detail::read_fp_control(), 0};
+        made.registers_.stack_pointer = frame;
+    } else {
+        auto* const frame = place_first_frame<first_frame>(stack);
+#if WEFT_ASAN
+        *frame = {arrive_first<false>, frame, entry, argument};
+#else
+        *frame = {entry, argument, nullptr, nullptr};
+#endif
+        made.registers_.stack_pointer = frame;
     }
+    made.registers_.resume_address = reinterpret_cast<void*>(&weft_context_entry);
     return made;
 }
 
@@ -71,8 +88,10 @@ WEFT_NO_SANITIZE void native_context::jump(native_context& to) noexcept {
 
 [[gnu::noinline, gnu::cold]] detail::arrival<native_context> detail::carry_and_swap(
     native_context& from, native_context& to) noexcept {
-    carry(from.state_, to.state_);
-    return swap_registers(from, to);
+    put_away(from.state_);
+    const arrival<native_context> at = swap_registers(from, to);
+    take_up(at.mine.state_);
+    return at;
 }
 
 const void* detail::carry_and_return(native_context& from, native_context& to) noexcept {

@@ -126,8 +126,8 @@ portable_context portable_context::make(std::span<std::byte> stack, context_entr
     to.saved_->mine = &to;
     to.saved_->left = &from;
     const native_fp_keeper keeper = leave_native_fp_keeper();
-    from.state_.flags = 0;
-    if (detail::must_carry(to.state_)) detail::carry(from.state_, to.state_);
+    const bool puts_away = detail::must_put_away();
+    if (puts_away) detail::put_away(from.state_);
     std::size_t lowest_words = 16;
     asm volatile("" : "+r"(lowest_words));  // of a known size, it might lie anywhere in the frame
     end_walks_at(__builtin_alloca(lowest_words));
@@ -136,6 +136,7 @@ portable_context portable_context::make(std::span<std::byte> stack, context_entr
     detail::leaving(from.record_, to.record_, fake_stack);
     const int failed = ::swapcontext(&here.context, &to.saved_->context);
     detail::arrived(fake_stack);
+    if (puts_away) detail::take_up(here.mine->state_);
     return_to_native_fp_keeper(keeper);
     WEFT_ASSERT(failed == 0, "context: swapcontext failed");
     return {*here.mine, here.left};
@@ -144,7 +145,7 @@ portable_context portable_context::make(std::span<std::byte> stack, context_entr
 // Not instrumented, for it does not return: see coroutine_block.cpp.
 WEFT_NO_SANITIZE void portable_context::jump(portable_context& to) noexcept {
     static_cast<void>(leave_native_fp_keeper());
-    detail::carry_from_finished(to.state_);
+    detail::put_away_finished();
     detail::leaving_for_good(to.record_);
     to.saved_->mine = &to;
     to.saved_->left = nullptr;

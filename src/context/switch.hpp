@@ -35,7 +35,7 @@ namespace weft::inline v0::detail {
 static_assert(std::is_standard_layout_v<native_context> &&
               offsetof(native_context, registers_) == 0);
 
-// The last step of a switch: nothing is left to be carried.
+// The last step of a switch: nothing is left to be put away.
 [[gnu::always_inline]] inline arrival<native_context> swap_registers(native_context& from,
                                                                      native_context& to) noexcept {
     void* fake_stack = nullptr;
@@ -46,44 +46,39 @@ static_assert(std::is_standard_layout_v<native_context> &&
             reinterpret_cast<native_context*>(at.left)};
 }
 
-/// swap_registers() when there is something to be carried. A function with a switch of its own: a
-/// mere call would make everybody who switches keep both addresses in further registers over it.
+/// swap_registers() of one that has something to put away, and takes it up when it goes on. A
+/// function with a switch of its own: so whoever goes there need not ask, and nobody who switches
+/// has to keep both addresses in further registers over a call.
 [[nodiscard]] arrival<native_context> carry_and_swap(native_context& from,
                                                      native_context& to) noexcept;
 
-/// native_context::swap(), inlined; says who goes on here, and who left. Both are in registers on
-/// arrival, while whatever the caller kept lies in its frame: a load behind a load of the stack
-/// pointer.
+/// native_context::swap(), inlined, for one who has found the thread's exception words already;
+/// says who goes on here, and who left. Both are in registers on arrival, while whatever the caller
+/// kept lies in its frame: a load behind a load of the stack pointer.
+[[gnu::always_inline]] inline arrival<native_context> swap_here(const exception_words& words,
+                                                                native_context& from,
+                                                                native_context& to) noexcept {
+    if (must_put_away(words)) [[unlikely]]
+        return carry_and_swap(from, to);
+    return swap_registers(from, to);
+}
+
 [[gnu::always_inline]] inline arrival<native_context> swap_here(native_context& from,
                                                                 native_context& to) noexcept {
-    from.state_.flags = 0;  // whatever it held was taken out, or is given up here
-    if (must_carry(to.state_)) [[unlikely]]
-        return carry_and_swap(from, to);
-    return swap_registers(from, to);
+    return swap_here(*exceptions_of_this_thread(), from, to);
 }
 
-/// The same for two contexts of whose `flags` it is known that they are zero while they run, as
-/// those of fibers and coroutines, which are always resumed before they are saved again; by one who
-/// has found the thread's exception words already.
-[[gnu::always_inline]] inline arrival<native_context> swap_clean(const exception_words& words,
-                                                                 native_context& from,
-                                                                 native_context& to) noexcept {
-    if (must_carry(words, to.state_)) [[unlikely]]
-        return carry_and_swap(from, to);
-    return swap_registers(from, to);
-}
-
-/// must_carry() for who has found the thread's exception words already.
-[[nodiscard, gnu::always_inline]] inline bool must_carry_to(const exception_words& words,
-                                                            const native_context& to) noexcept {
-    return must_carry(words, to.state_);
+/// Whether one that leaves a context of this kind has to call carry_and_return().
+[[nodiscard, gnu::always_inline]] inline bool must_carry(const exception_words& words,
+                                                         const native_context&) noexcept {
+    return must_put_away(words);
 }
 
 /// carry_and_swap() and then who left, as swap_and_return() says it.
 [[nodiscard, gnu::noinline]] const void* carry_and_return(native_context& from,
                                                           native_context& to) noexcept;
 
-/// swap_clean() as the last thing that a function does, of contexts with nothing to carry: whoever
+/// swap_here() as the last thing that a function does, if there is nothing to put away: whoever
 /// goes on returns to the caller of that function, and is told who left; nullptr: one that jumped.
 /// The function needs no frame for the switch, and no register of its caller's has to be kept by
 /// it.
@@ -98,8 +93,8 @@ static_assert(std::is_standard_layout_v<native_context> &&
 
 /// native_context::jump(), inlined.
 [[noreturn, gnu::always_inline]] inline void jump_from_here(native_context& to) noexcept {
-    if (must_carry(to.state_)) [[unlikely]]
-        carry_from_finished(to.state_);
+    if (must_put_away()) [[unlikely]]
+        put_away_finished();
     leaving_for_good(to.record_);
     leap(to.registers_);
 }
@@ -109,14 +104,13 @@ static_assert(std::is_standard_layout_v<native_context> &&
 // A body that is entered for the first time may as well be called on its stack. If it returns
 // before it was left once, the call returns, and there never was a switch. Sanitizers must be told
 // of every stack and are at a switch, so in their builds it is one; so it is when something must be
-// carried.
+// put away.
 
 /// What enter_here() starts a body with: an empty context if by a call, otherwise a new one.
 [[nodiscard]] inline native_context to_be_entered(native_context*, std::span<std::byte> stack,
                                                   context_entry entry, void* argument,
                                                   context_options options) {
-    const bool by_switch =
-        WEFT_ASAN || WEFT_TSAN || options.keep_fp_control || must_carry(context_state());
+    const bool by_switch = WEFT_ASAN || WEFT_TSAN || options.keep_fp_control || must_put_away();
     if (by_switch) [[unlikely]]
         return native_context::make(stack, entry, argument, options);
     return {};
@@ -135,7 +129,6 @@ static_assert(std::is_standard_layout_v<native_context> &&
         swap_here(from, body);
         return;
     }
-    from.state_.flags = 0;
     const auto high = reinterpret_cast<std::uintptr_t>(stack.data() + stack.size());
     call_on(from.registers_, reinterpret_cast<void*>(high / 16 * 16), entry, argument);
 }
@@ -153,14 +146,14 @@ namespace weft::inline v0::detail {
     return portable_context::swap_function(from, to);
 }
 
-[[gnu::always_inline]] inline arrival<portable_context> swap_clean(const exception_words&,
-                                                                   portable_context& from,
-                                                                   portable_context& to) noexcept {
+[[gnu::always_inline]] inline arrival<portable_context> swap_here(const exception_words&,
+                                                                  portable_context& from,
+                                                                  portable_context& to) noexcept {
     return portable_context::swap_function(from, to);
 }
 
-[[nodiscard, gnu::always_inline]] inline bool must_carry_to(const exception_words&,
-                                                            const portable_context&) noexcept {
+[[nodiscard, gnu::always_inline]] inline bool must_carry(const exception_words&,
+                                                         const portable_context&) noexcept {
     return false;  // it sees to that itself
 }
 

@@ -34,12 +34,12 @@ context_backend<Context>::~context_backend() {
 
 template <class Context>
 void context_backend<Context>::enter() {
-    swap_clean(*exceptions_of_this_thread(), resumer_, body_);
+    swap_here(resumer_, body_);
 }
 
 template <class Context>
 void context_backend<Context>::leave() {
-    swap_clean(*exceptions_of_this_thread(), body_, resumer_);
+    swap_here(body_, resumer_);
 }
 
 template <class Context>

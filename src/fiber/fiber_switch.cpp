@@ -305,7 +305,7 @@ void yield_otherwise(void*, void*) {
     worker.current = &other;
     note_runs(other);
     thread.running = other.running;
-    return swap_clean(*thread.exceptions, me.where, other.where).left;
+    return swap_here(*thread.exceptions, me.where, other.where).left;
 }
 
 // The same for the worker's own stack, which goes on with `next`.
@@ -314,7 +314,7 @@ void yield_otherwise(void*, void*) {
                                                               runnable* next) noexcept {
     note_running(thread, me);
     worker.then = next;
-    return swap_clean(*thread.exceptions, me.where, worker.home).left;
+    return swap_here(*thread.exceptions, me.where, worker.home).left;
 }
 
 }  // namespace
@@ -661,7 +661,7 @@ namespace {
     worker.current = &other;
     note_runs(other);
     thread.running = other.running;
-    if (must_carry_to(*thread.exceptions, other.where)) [[unlikely]]
+    if (must_carry(*thread.exceptions, other.where)) [[unlikely]]
         return carry_and_return(me.where, other.where);
     return swap_and_return(me.where, other.where);
 }

@@ -17,7 +17,7 @@ using arrival = weft::detail::arrival<weft::context>;
 // goes on with the addresses that it arrives with.
 struct inlined {
     [[gnu::always_inline]] static arrival swap(weft::context& from, weft::context& to) {
-        return weft::detail::swap_clean(*weft::detail::exceptions_of_this_thread(), from, to);
+        return weft::detail::swap_here(from, to);
     }
 };
 
