@@ -6,7 +6,7 @@ bench/plot:
     <!-- figures: machine ring -->      where and with what a case was measured
     <!-- figures: measured -->          which cases were measured when, and at which commit
     <!-- figures: costs -->             what costs what (COSTS below)
-    <!-- figures: missed ring -->       the bounds of a case that were not met
+    <!-- figures: losses -->            bounds that were missed, and peers that are ahead of weft
     <!-- figures: others -->            cases that docs/benchmarks.md does not speak of by itself
     <!-- /figures -->
 
@@ -14,7 +14,7 @@ SPDX-License-Identifier: Apache-2.0
 """
 import re
 
-from runner import tables
+from runner import losses, tables
 from runner.case import RESULTS, ROOT, Case, Failure, known_cases
 from runner.results import load
 
@@ -86,20 +86,8 @@ def measured(_):
     return tables.table(["case", "", "measured on", "commit", "rounds"], lines)
 
 
-def missed(case):
-    found = load(RESULTS / f"{case}.json")
-    if not found:
-        return ["Not measured yet."]
-    lost = [f for f in found["figures"] if f["met"] is False]
-    if not lost:
-        return ["Every bound that was measured is met."]
-    lines = []
-    for figure in lost:
-        says = figure["says"] + (f" ({figure['at']})" if figure["at"] else "")
-        lines.append([says, figure["compiler"], tables.show_range(figure["value"]),
-                      figure["bound"]])
-    return [f"Missed, of {len(found['figures'])} bounds:", "",
-            *tables.table(["figure", "compiler", "measured", "bound"], lines)]
+def where_weft_loses(_):
+    return losses.section([(Case(name), load(RESULTS / f"{name}.json")) for name in known_cases()])
 
 
 def others(_):
@@ -108,11 +96,11 @@ def others(_):
     for name in known_cases():
         if f"cases/{name}/" not in text:
             link = f"[{name}](../bench/cases/{name}/README.md)"
-            lines += [f"## {link}: {Case(name).title}", "", *missed(name), ""]
+            lines += [f"## {link}: {Case(name).title}", ""]
     return lines[:-1] or ["All cases are above."]
 
 
-KINDS = {"others": others, "costs": costs, "machine": machine, "missed": missed,
+KINDS = {"others": others, "costs": costs, "machine": machine, "losses": where_weft_loses,
          "measured": measured}
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""bench_plots.py - the pictures of bench/run: they are XML, and show what is in the results.
+"""bench_plots.py - the pictures and pages of bench/run: they show what is in the results.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -14,7 +14,7 @@ sys.dont_write_bytecode = True
 ROOT = pathlib.Path(os.environ.get("SOURCE_DIR", pathlib.Path(__file__).parents[2]))
 sys.path.insert(0, str(ROOT / "bench"))
 
-from runner import pages, plots  # noqa: E402
+from runner import losses, pages, plots  # noqa: E402
 from runner.case import RESULTS, Case, Failure, known_cases  # noqa: E402
 from runner.results import load  # noqa: E402
 from runner.svg import LogScale, Scale, short  # noqa: E402
@@ -129,6 +129,73 @@ class Scales(unittest.TestCase):
         self.assertEqual(LogScale(16, 16, 0, 100, whole=False)(16), 50)
 
 
+class Losses(unittest.TestCase):
+    """A table of weft's row, another of weft's, and two peers, in two rounds."""
+
+    table = {"title": "times", "rows": ["weft, own", "weft, swapped", "Go", "Boost"]}
+
+    def found(self, unit="ns", figures=(), **values):
+        names = {"own": "weft, own", "swapped": "weft, swapped"}
+        rows = [{"row": names.get(name, name), "compiler": "g++", "program": "p", "unit": unit,
+                 "values": list(both), "median": sum(both) / 2} for name, both in values.items()]
+        return found(rows) | {"figures": list(figures)}
+
+    def leads(self, **values):
+        return [(peer, row, by and by["median"], others) for peer, _, _, row, by, others in
+                losses.leads(self.table, self.found(**values))]
+
+    def section(self, *results):
+        return "\n".join(losses.section(list(results)))
+
+    def test_a_peer_is_ahead_by_the_median_of_the_ratios_within_rounds(self):
+        self.assertEqual(self.leads(own=(20, 40), Go=(10, 10), Boost=(30, 50)),
+                         [("Go", "weft, own", 3.0, [])])
+
+    def test_where_more_is_better_the_peer_with_more_is_ahead(self):
+        self.assertEqual(self.leads(unit="M/s", own=(20, 20), Go=(10, 10), Boost=(30, 30)),
+                         [("Boost", "weft, own", 1.5, [])])
+
+    def test_what_is_neither_better_nor_worse_has_nobody_ahead(self):
+        self.assertEqual(self.leads(unit="a message", own=(20, 20), Go=(10, 10)), [])
+
+    def test_a_unit_that_nobody_knows_is_refused(self):
+        with self.assertRaises(Failure):
+            self.leads(unit="furlongs", own=(20, 20), Go=(10, 10))
+
+    def test_rows_that_differ_by_less_than_is_shown_are_level(self):
+        self.assertEqual(self.leads(own=(10.01, 10.01), Go=(10, 10)), [])
+
+    def test_another_row_of_wefts_that_is_behind_is_named(self):
+        self.assertEqual(self.leads(own=(5, 5), swapped=(20, 20), Go=(10, 10)),
+                         [("Go", "weft, own", None, ["weft, swapped"])])
+
+    def test_a_round_without_a_value_does_not_count(self):
+        rows = self.found(own=(20, 20), Go=(10, 10))
+        rows["rows"][1]["values"][0] = None
+        self.assertEqual(losses.leads(self.table, rows)[0][4]["median"], 2.0)
+
+    def test_peers_may_be_the_columns_of_a_table(self):
+        table = {"title": "t", "rows": ["time per stack"]}
+        rows = [entry("time per stack", value, at, unit="ns", values=[value])
+                for at, value in (("weft", 30), ("mmap", 10), ("Boost", 40))]
+        self.assertEqual([lead[:2] for lead in losses.leads(table, found(rows))],
+                         [("mmap", "time per stack")])
+
+    def test_the_list_has_missed_bounds_peers_ahead_and_the_cases_without_either(self):
+        missed = {"says": "a switch", "at": None, "compiler": "g++", "met": False,
+                  "bound": "at most 2", "value": {"median": 3, "min": 3, "max": 3}}
+        met = missed | {"says": "a lock", "met": True}
+        with_losses = self.found(figures=[missed, met], own=(20, 20), Go=(10, 10))
+        text = self.section((case(self.table), with_losses),
+                            (types.SimpleNamespace(name="good", tables=[]), self.found()),
+                            (types.SimpleNamespace(name="new", tables=[]), None))
+        self.assertIn("| a switch | g++ | 3 | at most 2 |", text)
+        self.assertNotIn("a lock", text)
+        self.assertIn("| times | Go | weft, own | 2 x |", text)
+        self.assertIn("no peer is ahead: good.", text)
+        self.assertIn("Not measured yet: new.", text)
+
+
 class Stored(unittest.TestCase):
     def test_all_results_in_the_repository_can_be_drawn(self):
         for name in known_cases():
@@ -145,7 +212,7 @@ class Stored(unittest.TestCase):
             places += len(pages.PLACE.findall(text))
             self.assertEqual(text.count("<!-- figures:"), text.count("<!-- /figures -->"), path)
             self.assertEqual(pages.filled(text), text, f"{path}: make plots writes it anew")
-        self.assertGreater(places, 10)
+        self.assertGreater(places, 5)
 
     def test_the_front_page_says_machine_compilers_and_commit_of_the_ring(self):
         text = (ROOT / "README.md").read_text()
@@ -160,6 +227,30 @@ class Stored(unittest.TestCase):
         self.assertIn("All cases are above.", text)
         for name in known_cases():
             self.assertRegex(text, rf"(?m)^## .*cases/{name}/README.md", name)
+
+    def test_where_weft_loses_follows_the_results(self):
+        text = (ROOT / "docs/benchmarks.md").read_text()
+        place = "## Where weft loses\n"
+        self.assertIn("<!-- figures: losses -->", text[text.index(place):])
+        for name in known_cases():
+            results = load(RESULTS / f"{name}.json")
+            for figure in results["figures"] if results else []:
+                line = f"| {figure['says']}" + (f" ({figure['at']})" if figure["at"] else "")
+                line += f" | {figure['compiler']} | "
+                self.assertEqual(line in text, figure["met"] is False, line)
+
+    def test_a_list_that_is_older_than_the_results_is_noticed(self):
+        text = (ROOT / "docs/benchmarks.md").read_text()
+        real = pages.load
+        self.addCleanup(setattr, pages, "load", real)
+
+        def measured_again(path):
+            results = real(path)
+            for figure in results["figures"] if results else []:
+                figure["met"] = True
+            return results
+        pages.load = measured_again
+        self.assertNotEqual(pages.filled(text), text)
 
     def test_what_costs_what_names_rows_that_exist(self):
         for _, case, row, _ in pages.COSTS:
