@@ -1,14 +1,24 @@
 # checkouts.cmake - peers of the case ring that no package has, from checkouts that a user names.
 #
 # They are tried when the build is configured, and left out, with a word, if they do not build.
-# Sets `checkouts` to the programs of cases/ring that can be built (checkouts is usched's), and
-# `cppcoro_folders` to what cppcoro is included from.
+# Sets `checkouts` to the programs of cases/ring that can be built (checkouts is usched's),
+# `cppcoro_folders` to what cppcoro is included from, and `cppcoro_version`.
 #
 # SPDX-License-Identifier: Apache-2.0
 set(USCHED_DIR "" CACHE PATH "A checkout of usched, for the case ring")
 set(CPPCORO_DIR "" CACHE PATH "A checkout of cppcoro, for the case ring")
 set(checkouts "")
 set(cppcoro_folders "")
+
+# weft_checkout_version(NAME FOLDER OUTPUT): which state of the checkout it is, as far as git knows.
+function(weft_checkout_version name folder output)
+  set(${output} ${name} PARENT_SCOPE)
+  execute_process(COMMAND git -C ${folder} describe --always --tags --dirty=+
+    RESULT_VARIABLE failed OUTPUT_VARIABLE said ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
+  if(NOT failed)
+    set(${output} "${name} ${said}" PARENT_SCOPE)
+  endif()
+endfunction()
 
 # usched's own ring is a program in C, made as its Makefile makes it: the stack that is copied must
 # not be optimised. Some of its versions use uint64_t without a header that has it here.
@@ -37,6 +47,8 @@ if(USCHED_DIR)
     message(NOTICE "bench: ring/checkouts is left out: no usched builds in ${USCHED_DIR}\n${said}")
   else()
     list(APPEND checkouts checkouts)
+    weft_checkout_version(usched ${USCHED_DIR} version)
+    file(WRITE ${folder}/usched_version "${version}\n")
   endif()
 endif()
 
@@ -52,6 +64,7 @@ if(CPPCORO_DIR)
     COPY_FILE ${PROJECT_BINARY_DIR}/bench/cppcoro_tried)
   if(cppcoro_builds)
     list(APPEND checkouts cppcoro)
+    weft_checkout_version(cppcoro ${CPPCORO_DIR} cppcoro_version)
   else()
     message(NOTICE
       "bench: ring/cppcoro is left out: no header that compiles in ${CPPCORO_DIR}\n${said}")

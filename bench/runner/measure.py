@@ -62,12 +62,17 @@ class Run:
         rows = []
         for line in lines:
             if "about" in line:
-                self.about = line["about"]
+                self.tell(line["about"])
             elif line["row"] in self.case.rows:
                 rows.append(line)
             else:
                 raise Failure(f"{self}: no table has the row '{line['row']}'")
         return rows
+
+    def tell(self, about):
+        """A program may speak for several peers."""
+        known = self.about.split("; ") if self.about else []
+        self.about = "; ".join(known if about in known else [*known, about])
 
     def is_peer(self):
         return not self.name.startswith("weft")

@@ -5,6 +5,7 @@ bench/plot:
 
     <!-- figures: machine ring -->      where and with what a case was measured
     <!-- figures: measured -->          which cases were measured when, and at which commit
+    <!-- figures: peers -->             which versions of the peers were measured, and where
     <!-- figures: costs -->             what costs what (COSTS below)
     <!-- figures: losses -->            bounds that were missed, and peers that are ahead of weft
     <!-- figures: others -->            cases that docs/benchmarks.md does not speak of by itself
@@ -64,6 +65,8 @@ def machine(case):
     lines = [["machine", f"{host['cpu']}, {host['cpus']} CPUs, {host['memory_gib']} GiB"],
              ["system", f"{host['system']}, Linux {host['kernel']}"]]
     lines += [[name, about["version"]] for name, about in found["compilers"].items()]
+    if peers := tables.peers(found):
+        lines.append(["peers", "; ".join(peers)])
     lines += [["commit", commit_of(found)],
               ["measured", f"{found['date']}; medians of {found['rounds']} interleaved rounds, "
                            f"every value is in `bench/results/{case}.json`"]]
@@ -71,8 +74,18 @@ def machine(case):
 
 
 def commit_of(found):
-    """The runner has not always written it down."""
+    """The runner has not always written it down. A + is for changes that were not committed."""
     return f"`{found['commit']}`" if found.get("commit") else "not recorded"
+
+
+def peers(_):
+    where = {}
+    for name in known_cases():
+        found = load(RESULTS / f"{name}.json")
+        for version in tables.peers(found) if found else []:
+            where.setdefault(version, []).append(name)
+    return tables.table(["peer", "in the cases"],
+                        [[version, ", ".join(names)] for version, names in sorted(where.items())])
 
 
 def measured(_):
@@ -101,7 +114,7 @@ def others(_):
 
 
 KINDS = {"others": others, "costs": costs, "machine": machine, "losses": where_weft_loses,
-         "measured": measured}
+         "measured": measured, "peers": peers}
 
 
 def documents():

@@ -84,9 +84,15 @@ def cell(entry):
     return f"{text}; {entry['note']}" if "note" in entry else text
 
 
+def commit_of(found):
+    """With words for the + of a tree that had changes."""
+    commit = found["commit"]
+    return f"{commit} (with changes that were not committed)" if commit.endswith("+") else commit
+
+
 def said_first(found):
     host = found["machine"]
-    at = f", commit {found['commit']}" if found.get("commit") else ""
+    at = f", commit {commit_of(found)}" if found.get("commit") else ""
     text = (
         f"Measured on {found['date']}{at}: {host['cpu']}, {host['cpus']} CPUs, "
         f"{host['memory_gib']} GiB, {host['system']}, Linux {host['kernel']}. Medians of "
@@ -96,12 +102,21 @@ def said_first(found):
     return textwrap.wrap(text, 110)
 
 
+def peers(found):
+    """What the peers said of themselves, each once."""
+    said = [word for program in found["programs"] if not program["program"].startswith("weft")
+            for word in program.get("about", "").split("; ") if word]
+    return list(dict.fromkeys(said))
+
+
 def tables(case, found, plots=()):
     """The part of README.md between the markers, as lines; plots are names of pictures."""
     compilers = list(found["compilers"])
     out = [*said_first(found), ""]
     said = found["compilers"].items()
     out += table(["compiler", "", "flags"], [[c, b["version"], f"`{b['flags']}`"] for c, b in said])
+    if peers(found):
+        out += ["", *textwrap.wrap(f"Peers: {'; '.join(peers(found))}.", 110)]
     if found["skipped"]:
         out += ["", *textwrap.wrap("Skipped: " + "; ".join(found["skipped"]) + ".", 110)]
     for program in found["programs"]:

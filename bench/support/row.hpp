@@ -90,9 +90,10 @@ inline void report_none(const place& where, std::string_view why) {
     detail::print_line(where, "null", why);
 }
 
-/// What a peer is, and its version.
+/// What a peer is, and its version; one call for each that a program speaks for.
 inline void about(std::string_view what) {
-    std::printf("{\"about\": \"%s\"}\n", std::string(what).c_str());
+    std::printf("{\"about\": \"%s\"}\n", detail::tame(what).c_str());
+    std::fflush(stdout);
 }
 
 class stopwatch {

@@ -128,7 +128,8 @@ class Checkouts(unittest.TestCase):
                         ROOT / "bench/cases/ring/checkouts.cpp"], check=True)
         done = subprocess.run([program], capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
-        said = [json.loads(line) for line in done.stdout.splitlines()]
+        about, *said = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertRegex(about["about"], "^usched")
         rows = {(row["row"][:5], row["at"]): row for row in said}
         self.assertEqual(len(rows), 6)
         for size in (("N = 8", "16"), ("N = 8", "800"), ("N = 2", "4"), ("N = 2", "200")):
@@ -152,7 +153,8 @@ class Checkouts(unittest.TestCase):
         done = subprocess.run([self.build / "bench/cppcoro_tried", "--quick"],
                               capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
-        rows = [json.loads(line) for line in done.stdout.splitlines()]
+        about, *rows = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertRegex(about["about"], "^cppcoro")
         self.assertEqual(len(rows), 6)  # three sizes of each length
         for row in rows:
             self.assertGreater(row["value"], 0)

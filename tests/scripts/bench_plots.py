@@ -14,7 +14,7 @@ sys.dont_write_bytecode = True
 ROOT = pathlib.Path(os.environ.get("SOURCE_DIR", pathlib.Path(__file__).parents[2]))
 sys.path.insert(0, str(ROOT / "bench"))
 
-from runner import losses, pages, plots  # noqa: E402
+from runner import losses, pages, plots, tables  # noqa: E402
 from runner.case import RESULTS, Case, Failure, known_cases  # noqa: E402
 from runner.results import load  # noqa: E402
 from runner.svg import LogScale, Scale, short  # noqa: E402
@@ -227,6 +227,14 @@ class Stored(unittest.TestCase):
         self.assertIn("All cases are above.", text)
         for name in known_cases():
             self.assertRegex(text, rf"(?m)^## .*cases/{name}/README.md", name)
+
+    def test_the_pages_of_cases_have_the_tables_of_their_results(self):
+        for name in known_cases():
+            one, results = Case(name), load(RESULTS / f"{name}.json")
+            if results:
+                lines = tables.tables(one, results, plots.draw(one, results))
+                self.assertIn("\n".join(lines), (one.folder / "README.md").read_text(),
+                              f"{name}: make plots writes it anew")
 
     def test_where_weft_loses_follows_the_results(self):
         text = (ROOT / "docs/benchmarks.md").read_text()

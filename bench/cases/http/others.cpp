@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <cstdio>
 #include <fstream>
 
 #include "cases/http/workload.hpp"
@@ -64,6 +65,18 @@ public:
     std::filesystem::path path;
 };
 
+// The first line of what it says to -v, and there it says it to stderr: nginx/1.22.1.
+std::string version_of(const std::string& nginx) {
+    std::FILE* const said = ::popen((nginx + " -v 2>&1").c_str(), "r");
+    require(said != nullptr, "popen");
+    char line[256] = "";
+    const bool any = std::fgets(line, sizeof line, said) != nullptr;
+    ::pclose(said);
+    const std::string_view text = any ? line : "nginx";
+    const std::size_t from = text.find("nginx/");
+    return std::string(from == text.npos ? "nginx" : text.substr(from, text.find('\n') - from));
+}
+
 bool is_there(const std::string& program) {
     return std::system(("command -v " + program + " >/dev/null 2>&1").c_str()) == 0;
 }
@@ -90,10 +103,12 @@ void by_nginx(const settings& how, const std::string& program) {
 
 int main(int argc, char** argv) {
     const settings how = read_arguments(argc, argv);
-    if (const std::string nginx = find_nginx(); !nginx.empty())
+    if (const std::string nginx = find_nginx(); !nginx.empty()) {
+        about(version_of(nginx));
         by_nginx(how, nginx);
-    else
+    } else {
         report_none({"nginx", "us", "one at a time"}, "nginx is not there");
+    }
     if (std::filesystem::exists(beside("go"))) {
         const auto make = [] { return server({beside("go")}); };
         about(make().about());

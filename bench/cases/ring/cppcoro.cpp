@@ -106,4 +106,11 @@ constexpr row rows[] = {
 
 }  // namespace
 
-int main(int argc, char** argv) { return bench::ring::main(argc, argv, rows); }
+#ifndef CPPCORO_VERSION
+#define CPPCORO_VERSION "cppcoro"
+#endif
+
+int main(int argc, char** argv) {
+    bench::about(CPPCORO_VERSION);
+    return bench::ring::main(argc, argv, rows);
+}

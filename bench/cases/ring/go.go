@@ -1,6 +1,7 @@
 // go.go - the ring on goroutines: a channel is the gate. See others.cpp and workload.hpp.
 //
 //	go N R M D P BUFFER [--strict]
+//	go --version
 //
 // It prints how many goroutines ended, how many messages were received, and the seconds. D is
 // ignored.
@@ -63,6 +64,10 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == "--help" {
 		fmt.Println("go.go - the ring on goroutines: a channel is the gate. See others.cpp " +
 			"and workload.hpp. Arguments: N R M D P BUFFER [--strict].")
+		return
+	}
+	if len(os.Args) > 1 && os.Args[1] == "--version" {
+		fmt.Println(runtime.Version())
 		return
 	}
 	var numbers []int

@@ -2,6 +2,7 @@
 // and workload.hpp.
 //
 //     rust N R M D P [--strict]
+//     rust --version
 //
 // It prints how many tasks ended, how many messages were received, and the seconds. D is ignored, P
 // must be 1. Wakers are the real ones of core::task, their data a task's number: nothing is counted
@@ -107,6 +108,10 @@ fn main() {
              one thread. See others.cpp and workload.hpp. Arguments: N R M D P \
              [--strict]."
         );
+        return;
+    }
+    if words.first().map(String::as_str) == Some("--version") {
+        println!("{}", option_env!("RUSTC_VERSION").unwrap_or("rustc"));
         return;
     }
     let numbers: Vec<u64> = words.iter().filter_map(|word| word.parse().ok()).collect();

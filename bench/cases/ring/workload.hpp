@@ -209,6 +209,25 @@ inline outcome play_elsewhere(const shape& s, const row& r) {
     return out;
 }
 
+// Such a program says its version when it is asked with --version; each is asked once.
+inline void tell_versions(std::span<const row> rows) {
+    std::vector<std::string_view> asked;
+    for (const row& r : rows) {
+        if (r.program == nullptr || std::ranges::find(asked, r.program) != asked.end() ||
+            ::access(program_of(r).c_str(), X_OK) != 0)
+            continue;
+        asked.push_back(r.program);
+        std::FILE* const said = ::popen((program_of(r) + " --version").c_str(), "r");
+        require(said != nullptr, "popen");
+        char line[256] = "";
+        if (std::fgets(line, sizeof line, said) != nullptr) {
+            const std::string_view text = line;
+            about(text.substr(0, text.find('\n')));
+        }
+        require(::pclose(said) == 0, "a program says its version");
+    }
+}
+
 }  // namespace detail
 
 inline outcome play(const shape& s, const row& r) {
@@ -359,6 +378,7 @@ inline beside told(const command_line& said, const plan& p, const row& r) {
 /// main() of every program of the case.
 inline int main(int argc, char** argv, std::span<const row> rows) {
     const detail::command_line said = detail::read(argc, argv);
+    if (!said.list && said.numbers.empty()) detail::tell_versions(rows);
     for (const row& r : rows) {
         const bool named = std::ranges::find(said.keys, r.key) != said.keys.end();
         if (said.list) {
