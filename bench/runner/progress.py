@@ -38,6 +38,26 @@ class Estimate:
         return sum(known) / len(known) if known else 5.0
 
 
+def seconds_of(before, rounds, compilers, at_most=None):
+    """How long the rounds of a case will take, by what its programs took before; None if they never
+    ran."""
+    known = [seconds for (_, compiler), seconds in before.items() if compiler in compilers]
+    if not known:
+        return at_most
+    seconds = rounds * sum(known)
+    return seconds if at_most is None else min(seconds, at_most)
+
+
+def whole(cases):
+    """How long {case: seconds or None} will take, in words."""
+    known = [seconds for seconds in cases.values() if seconds is not None]
+    unknown = [name for name, seconds in cases.items() if seconds is None]
+    text = f"about {as_time(sum(known))} of measuring" if known else ""
+    if unknown:
+        text += (", and " if text else "") + f"{', '.join(unknown)}, which never ran here"
+    return text
+
+
 class Progress:
     """Shows what runs now, of all that is to run."""
 

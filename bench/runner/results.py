@@ -111,11 +111,17 @@ def read(path):
 def commit():
     """The last commit that changed what is measured, with a + if there are changes since; None
     without git. Results and documents do not count."""
-    paths = ["--", "include", "src", "bench", ":(exclude)*.md", ":(exclude)bench/results"]
+    paths = ["--", "include", "src", "bench", "cmake", "CMakeLists.txt", "CMakePresets.json",
+             ":(exclude)*.md", ":(exclude)bench/results"]
     last = git("log", "-1", "--format=%h", "--abbrev=10", *paths)
     if not last:
         return None
-    return last + ("+" if git("status", "--porcelain", *paths) else "")
+    return changed(last) if git("status", "--porcelain", *paths) else last
+
+
+def changed(commit):
+    """The mark of a commit with changes; such runs do not add up."""
+    return commit if commit is None or commit.endswith("+") else f"{commit}+"
 
 
 def git(*arguments):

@@ -19,9 +19,9 @@ ROOT = pathlib.Path(os.environ.get("SOURCE_DIR", pathlib.Path(__file__).parents[
 sys.path.insert(0, str(ROOT / "bench"))
 
 from runner import measure, results, tables  # noqa: E402
-from runner.case import Case, Failure, known_cases  # noqa: E402
+from runner.case import RESULTS, Case, Failure, known_cases  # noqa: E402
 from runner.measure import Measured, interval  # noqa: E402
-from runner.progress import Estimate, Progress, as_time  # noqa: E402
+from runner.progress import Estimate, Progress, as_time, seconds_of, whole  # noqa: E402
 
 
 class FakeRun:
@@ -193,6 +193,94 @@ class Bar(unittest.TestCase):
 
     def test_times(self):
         self.assertEqual([as_time(s) for s in (7, 65, 7384, -1)], ["7 s", "1:05", "2:03:04", "0 s"])
+
+
+    def test_the_whole_is_what_all_rounds_of_all_programs_took_before(self):
+        before = {("weft", "g++"): 2.0, ("go", "g++"): 3.0, ("weft", "clang++-19"): 5.0}
+        self.assertEqual(seconds_of(before, 9, ["g++", "clang++-19"]), 90)
+        self.assertEqual(seconds_of(before, 9, ["g++"]), 45)
+        self.assertEqual(seconds_of(before, 9, ["g++"], at_most=30), 30)
+        self.assertIsNone(seconds_of({}, 9, ["g++"]))
+        self.assertEqual(whole({"a": 60.0, "b": 30.0}), "about 1:30 of measuring")
+        self.assertEqual(whole({"a": 60.0, "b": None}),
+                         "about 1:00 of measuring, and b, which never ran here")
+
+    def test_a_run_of_all_cases_is_estimated_from_what_is_stored(self):
+        for name in known_cases():
+            before = results.seconds_before(results.load(RESULTS / f"{name}.json"))
+            seconds = seconds_of(before, 9, Case(name).compilers)
+            self.assertTrue(seconds is None or 0 < seconds < 3600, name)
+
+
+class Commits(unittest.TestCase):
+    """What a result says of the sources that it was measured with."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+        self.addCleanup(setattr, results, "ROOT", results.ROOT)
+        results.ROOT = self.root
+        self.git("init", "-q")
+        self.change("src/a.cpp", "1")
+        self.git("add", ".")
+        self.git("commit", "-q", "-m", "one")
+
+    def git(self, *words):
+        who = ["-c", "user.name=a", "-c", "user.email=a@b"]
+        done = subprocess.run(["git", *who, *words], cwd=self.root, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout.strip()
+
+    def change(self, name, text):
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def test_a_tree_without_changes_is_its_commit(self):
+        self.assertEqual(results.commit(), self.git("log", "-1", "--format=%h", "--abbrev=10"))
+
+    def test_changes_in_sources_or_in_how_they_are_built_are_marked(self):
+        for name in ("src/a.cpp", "bench/new.cpp", "CMakeLists.txt"):
+            self.change(name, "2")
+            self.assertRegex(results.commit(), r"^\w{10}\+$", name)
+            self.git("stash", "-u", "-q")
+
+    def test_documents_and_results_do_not_count(self):
+        for name in ("docs/a.md", "bench/cases/c/README.md", "bench/results/c.json"):
+            self.change(name, "2")
+        self.assertNotIn("+", results.commit())
+
+    def test_a_tree_that_changes_during_a_run_is_marked_too(self):
+        self.assertEqual([results.changed(c) for c in ("abc", "abc+", None)],
+                         ["abc+", "abc+", None])
+
+    def test_the_page_says_what_the_mark_means(self):
+        self.assertIn("not committed", tables.commit_of({"commit": "abc+"}))
+        self.assertEqual(tables.commit_of({"commit": "abc"}), "abc")
+
+
+class Versions(unittest.TestCase):
+    def test_a_program_may_speak_for_several_peers(self):
+        run = measure.Run(a_case(), types.SimpleNamespace(compiler="g++"), {"name": "others"}, [],
+                          "launch")
+        for _ in range(2):  # rounds
+            run.rows_of([{"about": "go1.19.8"}, {"about": "rustc 1.63"}])
+        self.assertEqual(run.about, "go1.19.8; rustc 1.63")
+
+    def test_the_tables_name_them(self):
+        found = {"programs": [{"program": "others", "about": "go1.19.8; rustc 1.63"},
+                              {"program": "go", "about": "go1.19.8"}, {"program": "standard"},
+                              {"program": "weft_million", "about": "guards"}]}
+        self.assertEqual(tables.peers(found), ["go1.19.8", "rustc 1.63"])
+
+    def test_every_program_of_a_peer_says_which_version_it_is(self):
+        for path in (ROOT / "bench/cases").glob("*/*"):
+            is_peer = path.suffix in (".go", ".rb", ".rs") or path.suffix == ".cpp" and (
+                path.stem.startswith(("boost", "tbb", "cppcoro")))
+            if is_peer:
+                text = path.read_text()
+                self.assertRegex(text, r"about|--version|runtime\.Version\(\)", path)
 
 
 class Cases(unittest.TestCase):
