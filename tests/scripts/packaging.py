@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -109,13 +110,31 @@ def recipe():
     return made, Invalid
 
 
+def variables():
+    """What the recipe sets for CMake."""
+    class Toolchain:
+        def __init__(self, _):
+            self.cache_variables = {}
+            made.toolchain = self
+
+        def generate(self):
+            pass
+    made, _ = recipe()
+    made.options = types.SimpleNamespace(checks=False)
+    names = made.generate.__func__.__globals__
+    names["CMakeToolchain"] = Toolchain
+    names["CMakeDeps"] = lambda _: types.SimpleNamespace(generate=lambda: None)
+    made.generate()
+    return made.toolchain.cache_variables
+
+
 class Conan(unittest.TestCase):
     def test_the_recipe_has_the_version_of_the_headers(self):
         made, _ = recipe()
         made.set_version()
         self.assertEqual(made.version, VERSION)
 
-    def test_it_exports_files_that_are_there(self):
+    def exported(self):
         made, _ = recipe()
         made.export_sources_folder = "/nowhere"
         copied = []
@@ -123,11 +142,42 @@ class Conan(unittest.TestCase):
         made.export_sources.__func__.__globals__["copy"] = lambda _, pattern, *__: copied.append(
             pattern)
         made.export_sources()
-        for pattern in copied:
+        return copied
+
+    def test_it_exports_files_that_are_there(self):
+        for pattern in self.exported():
             self.assertTrue(list(ROOT.glob(pattern)), pattern)
-        needed = re.findall(r"include\((cmake/\S+)\)", (ROOT / "CMakeLists.txt").read_text())
-        self.assertIn("cmake/*", copied)
-        self.assertTrue(needed)
+
+    def test_what_it_exports_is_all_that_a_build_and_an_installation_need(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            sources, build = pathlib.Path(scratch) / "sources", pathlib.Path(scratch) / "build"
+            for pattern in self.exported():
+                # As Conan matches: a * goes into folders, too.
+                pattern = pattern.replace("/*", "/**/*")
+                for file in filter(pathlib.Path.is_file, ROOT.glob(pattern)):
+                    copy = sources / file.relative_to(ROOT)
+                    copy.parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copy(file, copy)
+            options = [f"-D{name}={value}" for name, value in variables().items()]
+            done = subprocess.run(["cmake", "-S", sources, "-B", build, *options],
+                                  capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertNotIn("not used by the project", done.stderr)
+            rules = (build / "cmake_install.cmake").read_text()
+            installed = re.findall(rf'"({re.escape(str(sources))}/[^"]+)"', rules)
+            self.assertGreater(len(installed), 2)
+            for path in installed:
+                self.assertTrue(pathlib.Path(path).exists(), path)
+
+    def test_its_options_are_those_of_the_build(self):
+        known = re.findall(r"^option\((\w+) ", (ROOT / "CMakeLists.txt").read_text(), re.MULTILINE)
+        for name in variables():
+            self.assertIn(name, known)
+        # Neither package may depend on what the machine happens to have.
+        port = (ROOT / "packaging/vcpkg/portfile.cmake").read_text()
+        for name in ("WEFT_IO_URING", "WEFT_CARES"):
+            self.assertIs(variables()[name], False)
+            self.assertIn(f"-D{name}=OFF", port)
 
     def test_it_refuses_other_systems(self):
         made, invalid = recipe()
@@ -145,6 +195,18 @@ class Conan(unittest.TestCase):
 class Headers(unittest.TestCase):
     def test_the_changelog_knows_this_version(self):
         self.assertIn(f"## {VERSION}", (ROOT / "CHANGELOG.md").read_text())
+
+    def test_who_is_told_to_find_a_version_is_told_this_one(self):
+        minor = VERSION.rpartition(".")[0]
+        for name in ("README.md", "docs/hello.md", "tests/install/find_package/CMakeLists.txt"):
+            told = re.findall(r"find_package\(weft ([\d.]+) REQUIRED\)", (ROOT / name).read_text())
+            self.assertEqual(told, [minor], name)
+
+    def test_port_and_recipe_say_the_same_of_weft(self):
+        manifest = json.loads((ROOT / "packaging/vcpkg/vcpkg.json").read_text())
+        made, _ = recipe()
+        for key in ("name", "description", "license"):
+            self.assertEqual(manifest[key], getattr(made, key), key)
 
 
 if __name__ == "__main__":
