@@ -32,14 +32,17 @@ def is_more_better(unit):
 
 
 def lead(weft, peer):
-    """By how much the peer is ahead of weft, as a summary; None if it is not, or nobody knows."""
+    """By how much the peer is ahead of weft, as a summary with the peer's note; None if it is not,
+    or nobody knows."""
     more = is_more_better(weft.get("unit", peer.get("unit")))
     if more is None or "median" not in weft or "median" not in peer:
         return None
     ahead, behind = (peer, weft) if more else (weft, peer)
     pairs = zip(ahead["values"], behind["values"])
     found = summary([None if None in pair else ratio(*pair) for pair in pairs])
-    return found if found and float(f"{found['median']:.3g}") > 1 else None
+    if not found or float(f"{found['median']:.3g}") <= 1:
+        return None
+    return found | ({"note": peer["note"]} if "note" in peer else {})
 
 
 def is_weft(entry):
@@ -121,8 +124,11 @@ def ahead(case, found):
 
 
 def by_how_much(mine, compiler):
-    texts = [f"{show(by['median'])} x" + (f" ({column})" if column else "")
-             for _, column, of, _, by, _ in mine if of == compiler and by]
+    texts = []
+    for _, column, of, _, by, _ in mine:
+        if of == compiler and by:
+            where = "; ".join(word for word in (column, by.get("note")) if word)
+            texts.append(f"{show(by['median'])} x" + (f" ({where})" if where else ""))
     return ", ".join(texts) or "-"
 
 

@@ -174,6 +174,11 @@ class Losses(unittest.TestCase):
         rows["rows"][1]["values"][0] = None
         self.assertEqual(losses.leads(self.table, rows)[0][4]["median"], 2.0)
 
+    def test_what_a_peer_says_of_its_value_stands_beside_it(self):
+        rows = self.found(own=(20, 20), Go=(10, 10))
+        rows["rows"][1]["note"] = "only half of it"
+        self.assertIn("2 x (only half of it)", self.section((case(self.table), rows)))
+
     def test_peers_may_be_the_columns_of_a_table(self):
         table = {"title": "t", "rows": ["time per stack"]}
         rows = [entry("time per stack", value, at, unit="ns", values=[value])
