@@ -7,6 +7,7 @@
 #include <weft/stack/watermark.hpp>
 
 #include "context/switch.hpp"
+#include "stack/annotate.hpp"
 
 namespace weft::inline v0::detail {
 
@@ -15,7 +16,7 @@ template <class Context>
 context_backend<Context>::context_backend(const coroutine_options& options, context_entry entry,
                                           void* argument)
     : stacks_(options.stacks != nullptr ? options.stacks : &shared_stacks()) {
-    stack_ = stacks_->take(options.stack_size);
+    stack_ = take_known(*stacks_, options.stack_size);
     try {
         if (options.measure_stack) paint(stack_);
         body_ = Context::make(
@@ -51,7 +52,7 @@ template <class Context>
 void context_backend<Context>::reclaim() noexcept {
     if (!stack_) return;
     body_ = Context();
-    stacks_->give_back(stack_);
+    give_back_known(*stacks_, stack_);
     stack_ = {};
 }
 

@@ -86,13 +86,15 @@ WEFT_NO_SANITIZE void copy_shadow(std::byte* to, const std::byte* from, std::siz
 
 }  // namespace
 
-// The shadow of the frames, with their red zones, is kept aside.
+// The shadow of the frames, with their red zones, is kept aside. So is a copy of the bytes, for
+// LSan alone: it looks for pointers neither in poisoned memory nor in a buffer of the user's.
 std::uintptr_t hide_bytes(std::span<std::byte> parked) noexcept {
     const shadow_map map;
     const std::size_t size = parked.size() >> map.scale;
-    auto* const kept = static_cast<std::byte*>(std::malloc(size + 1));
+    auto* const kept = static_cast<std::byte*>(std::malloc(parked.size() + size + 1));
     WEFT_ASSERT(kept != nullptr, "coroutine: no memory for ASan's shadow of a parked one");
-    copy_shadow(kept, map.of(parked.data()), size);
+    copy_bytes(kept, parked.data(), parked.size());
+    copy_shadow(kept + parked.size(), map.of(parked.data()), size);
     __asan_poison_memory_region(parked.data(), parked.size());
     return reinterpret_cast<std::uintptr_t>(kept);
 }
@@ -102,7 +104,7 @@ bool show_bytes(std::span<std::byte> whole_stack, std::span<std::byte> parked,
     const shadow_map map;
     auto* const kept = reinterpret_cast<std::byte*>(hidden);
     __asan_unpoison_memory_region(whole_stack.data(), whole_stack.size());
-    copy_shadow(map.of(parked.data()), kept, parked.size() >> map.scale);
+    copy_shadow(map.of(parked.data()), kept + parked.size(), parked.size() >> map.scale);
     std::free(kept);
     return true;
 }

@@ -27,6 +27,7 @@
 
 #include "coroutine/parked_bytes.hpp"
 #include "coroutine/swapped_backend.hpp"
+#include "stack/annotate.hpp"
 
 namespace weft::inline v0 {
 
@@ -34,7 +35,7 @@ namespace weft::inline v0 {
 
 shared_stack::shared_stack(shared_stack_options options) : options_(options) {
     if (options_.stacks == nullptr) options_.stacks = &shared_stacks();
-    whole_ = options_.stacks->take(options_.size);
+    whole_ = detail::take_known(*options_.stacks, options_.size);
     stack_ = whole_;
     stack_.size -= std::min(options_.unused / 64 * 64, whole_.size / 2);
     detail::claim_bytes(stack_.span(), stack_.span().last(0));  // others had another top
@@ -42,7 +43,7 @@ shared_stack::shared_stack(shared_stack_options options) : options_(options) {
 
 shared_stack::~shared_stack() {
     WEFT_ASSERT(users_ == 0, "shared_stack: destroyed while coroutines use it");
-    options_.stacks->give_back(whole_);
+    detail::give_back_known(*options_.stacks, whole_);
 }
 
 // --- a coroutine on it

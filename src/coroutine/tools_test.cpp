@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include "backends.hpp"
 #include "subprocess.hpp"
@@ -54,6 +55,27 @@ private:
     char path_[32] = "/tmp/weft_test_XXXXXX";
 };
 
+template <class Coroutine>
+void expect_right_on_valgrind(const std::vector<std::string>& more = {}) {
+    if (const std::string reason = why_not("valgrind"); !reason.empty()) GTEST_SKIP() << reason;
+    for (const char* tool : {"valgrind", "strip"}) {
+        if (find_tool(tool).empty()) GTEST_SKIP() << tool << " is not installed";
+    }
+    // Without debug information: not every valgrind reads that of every compiler.
+    const scratch_file program;
+    REQUIRE(run_command(
+                {find_tool("strip"), "-g", "-o", program.path(), program_path("coroutine_memory")})
+                .exited_with(0));
+    std::vector<std::string> command = {find_tool("valgrind"), "--error-exitcode=9",
+                                        "--leak-check=full",   "-q",
+                                        program.path(),        name_of_backend<Coroutine>()};
+    command.insert(command.end(), more.begin(), more.end());
+    const subprocess_result result = run_command(command);
+    SCOPED_TRACE(result.describe());
+    CHECK(result.exited_with(0));
+    CHECK(result.output == "right\n");
+}
+
 }  // namespace
 
 BACKEND_TEST("tools: gperftools profiles a ring of coroutines") {
@@ -72,27 +94,20 @@ BACKEND_TEST("tools: gperftools profiles a ring of coroutines") {
 }
 
 BACKEND_TEST("tools: valgrind has nothing to complain of") {
-    if (const std::string reason = why_not("valgrind"); !reason.empty()) GTEST_SKIP() << reason;
-    for (const char* tool : {"valgrind", "strip"}) {
-        if (find_tool(tool).empty()) GTEST_SKIP() << tool << " is not installed";
-    }
-    // Without debug information: not every valgrind reads that of every compiler.
-    const scratch_file program;
-    REQUIRE(run_command(
-                {find_tool("strip"), "-g", "-o", program.path(), program_path("coroutine_memory")})
-                .exited_with(0));
-    const subprocess_result result =
-        run_command({find_tool("valgrind"), "--error-exitcode=9", "--leak-check=full", "-q",
-                     program.path(), name_of_backend<Coroutine>()});
-    SCOPED_TRACE(result.describe());
-    CHECK(result.exited_with(0));
-    CHECK(result.output == "right\n");
+    expect_right_on_valgrind<Coroutine>();
+}
+
+BACKEND_TEST("tools: valgrind has nothing to complain of on stacks of a user's source") {
+    expect_right_on_valgrind<Coroutine>({"arena"});
 }
 
 BACKEND_TEST("tools: the program that valgrind watches is right without it") {
-    const subprocess_result result =
-        run_program("coroutine_memory", {name_of_backend<Coroutine>()});
-    SCOPED_TRACE(result.describe());
-    CHECK(result.exited_with(0));
-    CHECK(result.says("right\n"));
+    for (const std::vector<std::string>& source : {std::vector<std::string>{}, {"arena"}}) {
+        std::vector<std::string> arguments = {name_of_backend<Coroutine>()};
+        arguments.insert(arguments.end(), source.begin(), source.end());
+        const subprocess_result result = run_program("coroutine_memory", arguments);
+        SCOPED_TRACE(result.describe());
+        CHECK(result.exited_with(0));
+        CHECK(result.says("right\n"));
+    }
 }

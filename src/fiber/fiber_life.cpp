@@ -19,6 +19,7 @@
 #include "fiber/fiber_census.hpp"
 #include "fiber/fiber_extras.hpp"
 #include "fiber/task_values.hpp"
+#include "stack/annotate.hpp"
 
 namespace weft::inline v0::detail {
 
@@ -75,7 +76,7 @@ namespace {
 weft::stack take_stack(fiber_worker& worker, fiber_block& block) {
     stack_source* const own = block.extras != nullptr ? block.extras->stacks : nullptr;
     const std::size_t size = block.stack_size() != 0 ? block.stack_size() : default_stack_size();
-    return own != nullptr ? own->take(size) : worker.stacks.take(size);
+    return own != nullptr ? take_known(*own, size) : worker.stacks.take(size);
 }
 
 void give_back_stack(fiber_worker& worker, fiber_block& block) noexcept {
@@ -84,7 +85,8 @@ void give_back_stack(fiber_worker& worker, fiber_block& block) noexcept {
     used.tsan_fiber = block.tsan_fiber;
 #endif
     stack_source* const own = block.extras != nullptr ? block.extras->stacks : nullptr;
-    (own != nullptr ? *own : worker.stacks).give_back(used);
+    if (own != nullptr) return give_back_known(*own, used);
+    worker.stacks.give_back(used);  // of the depot
 }
 
 // Tops of stacks at the same place in each page would share few cache lines' worth of sets.

@@ -1,5 +1,9 @@
 // annotate.hpp - what valgrind, LSan and TSan are told about memory that is used as a stack.
 //
+// The depot announces a stack when it cuts it, and what caches hold stays known: taking a cached
+// one costs nothing. A user's source says nothing to anybody, so whoever takes a stack of a source
+// that he was given takes it here.
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,7 +15,12 @@ namespace weft::inline v0::detail {
 /// Fails: std::bad_alloc.
 void announce_stack(stack& fresh);
 
-/// Called before that memory goes back to the system.
+/// Called before that memory goes back to the system, or to a user.
 void forget_stack(const stack& gone) noexcept;
+
+/// A stack of that source, which LSan and valgrind know until it is given back. (TSan learns of it
+/// with the context that is made on it.) Fails: as stack_source::take().
+[[nodiscard]] stack take_known(stack_source& source, std::size_t size);
+void give_back_known(stack_source& source, const stack& taken) noexcept;
 
 }  // namespace weft::inline v0::detail

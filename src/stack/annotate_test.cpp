@@ -10,24 +10,43 @@
 
 namespace {
 
-weft_test::subprocess_result run_leak_program(const char* what) {
-    return weft_test::run_program("stack_leak", {what}, {"ASAN_OPTIONS=detect_leaks=1"});
+weft_test::subprocess_result run_leak_program(const char* source, const char* what) {
+    return weft_test::run_program("stack_leak", {source, what}, {"ASAN_OPTIONS=detect_leaks=1"});
 }
 
-}  // namespace
-
-WEFT_TEST("annotate: what only the stack of a suspended coroutine knows is no leak") {
-    const weft_test::subprocess_result result = run_leak_program("kept");
+void expect_no_leak(const weft_test::subprocess_result& result) {
     SCOPED_TRACE(result.describe());
     CHECK(result.exited_with(0));
     CHECK(!result.says("LeakSanitizer"));
 }
 
-WEFT_TEST("annotate: what a suspended coroutine has lost is a leak") {
-    const weft_test::subprocess_result result = run_leak_program("lost");
+void expect_leak(const weft_test::subprocess_result& result) {
     SCOPED_TRACE(result.describe());
     CHECK(!result.exited_with(0));
     CHECK(result.says("LeakSanitizer: detected memory leaks"));
+}
+
+}  // namespace
+
+WEFT_TEST("annotate: what only the stack of a suspended coroutine knows is no leak") {
+    expect_no_leak(run_leak_program("depot", "kept"));
+}
+
+WEFT_TEST("annotate: what a suspended coroutine has lost is a leak") {
+    expect_leak(run_leak_program("depot", "lost"));
+}
+
+WEFT_TEST("annotate: the same on stacks of a user's source") {
+    expect_no_leak(run_leak_program("user", "kept"));
+    expect_leak(run_leak_program("user", "lost"));
+}
+
+WEFT_TEST("annotate: what only the stack of a waiting fiber knows is no leak on a user's stack") {
+    expect_no_leak(run_leak_program("user", "fibers"));
+}
+
+WEFT_TEST("annotate: a stack that went back to a user's source keeps nothing from being a leak") {
+    expect_leak(run_leak_program("user", "ended"));
 }
 
 #endif

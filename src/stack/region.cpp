@@ -8,12 +8,30 @@
 namespace weft::inline v0::detail {
 
 namespace {
+
 constinit std::atomic<region*> regions = nullptr;
 
 bool claim(region& node, std::size_t size) noexcept {
     std::size_t none = 0;
     return node.size.compare_exchange_strong(none, size, std::memory_order_acq_rel);
 }
+
+struct found_region {
+    std::byte* base = nullptr;  // nullptr: there is none
+    std::size_t stride = 0;
+};
+
+found_region find(const std::byte* address) noexcept {
+    for (region* node = regions.load(std::memory_order_acquire); node != nullptr;
+         node = node->next) {
+        const std::size_t size = node->size.load(std::memory_order_acquire);
+        std::byte* const base = node->base.load(std::memory_order_relaxed);
+        if (size != 0 && base != nullptr && address >= base && address < base + size)
+            return {base, node->stride.load(std::memory_order_relaxed)};
+    }
+    return {};
+}
+
 }  // namespace
 
 region* add_region(std::byte* base, std::size_t size, std::size_t stride) {
@@ -24,7 +42,7 @@ region* add_region(std::byte* base, std::size_t size, std::size_t stride) {
     node->base.store(base, std::memory_order_relaxed);
     node->stride.store(stride, std::memory_order_relaxed);
     node->size.store(size,
-                     std::memory_order_release);  // pairs with the acquire in stack_guarded_at
+                     std::memory_order_release);  // pairs with the acquire in find
     if (is_new) {
         node->next = regions.load(std::memory_order_relaxed);
         while (!regions.compare_exchange_weak(node->next, node, std::memory_order_release,
@@ -33,20 +51,21 @@ region* add_region(std::byte* base, std::size_t size, std::size_t stride) {
     return node;
 }
 
-void remove_region(region* gone) noexcept { gone->size.store(0, std::memory_order_release); }
+// The base first: whoever claims the node next gives it a size before a base, and nothing of
+// another owner's may seem to be in it meanwhile.
+void remove_region(region* gone) noexcept {
+    gone->base.store(nullptr, std::memory_order_relaxed);
+    gone->size.store(0, std::memory_order_release);
+}
+
+bool is_in_region(const std::byte* address) noexcept { return find(address).base != nullptr; }
 
 stack stack_guarded_at(const std::byte* address) noexcept {
-    for (region* node = regions.load(std::memory_order_acquire); node != nullptr;
-         node = node->next) {
-        const std::size_t size = node->size.load(std::memory_order_acquire);
-        std::byte* base = node->base.load(std::memory_order_relaxed);
-        const std::size_t stride = node->stride.load(std::memory_order_relaxed);
-        if (size == 0 || stride == 0 || address < base || address >= base + size) continue;
-        const auto offset = static_cast<std::size_t>(address - base);
-        if (offset % stride >= guard_size) return {};
-        return {base + (offset - offset % stride) + guard_size, stride - guard_size};
-    }
-    return {};
+    const found_region found = find(address);
+    if (found.base == nullptr || found.stride == 0) return {};
+    const auto offset = static_cast<std::size_t>(address - found.base);
+    if (offset % found.stride >= guard_size) return {};
+    return {found.base + (offset - offset % found.stride) + guard_size, found.stride - guard_size};
 }
 
 }  // namespace weft::inline v0::detail

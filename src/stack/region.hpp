@@ -32,6 +32,9 @@ struct region {
 region* add_region(std::byte* base, std::size_t size, std::size_t stride);
 void remove_region(region* gone) noexcept;
 
+/// Whether a depot has this memory. Async-signal-safe.
+[[nodiscard]] bool is_in_region(const std::byte* address) noexcept;
+
 /// The stack whose guard holds the address, or an empty one. Async-signal-safe.
 [[nodiscard]] stack stack_guarded_at(const std::byte* address) noexcept;
 

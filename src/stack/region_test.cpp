@@ -21,6 +21,7 @@ using weft::detail::add_region;
 using weft::detail::guard_size;
 using weft::detail::region;
 using weft::detail::remove_region;
+using weft::detail::is_in_region;
 using weft::detail::stack_guarded_at;
 
 namespace {
@@ -77,12 +78,23 @@ WEFT_TEST("region: an address in a stack, or outside, is no overflow") {
     remove_region(added);
 }
 
+WEFT_TEST("region: every address in it is in one, and none outside") {
+    const addresses some;
+    region* const added = add_region(some.base, slots * stride, stride);
+    for (const std::size_t offset : {std::size_t{0}, guard_size, stride, slots * stride - 1})
+        CHECK(is_in_region(some.base + offset));
+    CHECK(!is_in_region(some.base - 1));
+    CHECK(!is_in_region(some.base + slots * stride));
+    remove_region(added);
+}
+
 WEFT_TEST("region: one that was removed is not found any more") {
     const addresses some;
     region* const added = add_region(some.base, slots * stride, stride);
     CHECK(stack_guarded_at(some.base));
     remove_region(added);
     CHECK(!stack_guarded_at(some.base));
+    CHECK(!is_in_region(some.base));
 }
 
 WEFT_TEST("region: the place of one that was removed is used again") {

@@ -1,9 +1,9 @@
 // coroutine_memory.cpp - the life of some coroutines, for a tool that watches every access to
 // memory.
 //
-//     coroutine_memory own|ucontext|thread|swapped
+//     coroutine_memory own|ucontext|thread|swapped [arena]
 //
-// Says "right" if everything was.
+// Says "right" if everything was. With an arena the stacks come from a user's source, side by side.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <weft/coroutine/coroutine.hpp>
@@ -21,6 +21,8 @@
 #include <stdexcept>
 #include <string_view>
 #include <vector>
+
+#include "arena_stacks.hpp"
 
 using weft::this_coroutine::yield;
 
@@ -91,8 +93,8 @@ bool throw_and_unwind(const weft::coroutine_options& options) {
     return caught == 5 && unwound == 5;
 }
 
-bool generate() {
-    weft::generator<int> numbers([](auto& yield_value) {
+bool generate(const weft::coroutine_options& options) {
+    weft::generator<int> numbers({.stacks = options.stacks}, [](auto& yield_value) {
         for (int i = 0;; ++i) yield_value(i);
     });
     int sum = 0;
@@ -105,15 +107,20 @@ bool generate() {
 
 // Swapped fibers that wait in coroutines of that kind.
 template <class Coroutine>
-bool wait_inside() {
+bool wait_inside(weft::stack_source* stacks) {
     std::array<int, 4> sums{};
-    std::array<weft::shared_stack, 4> shared;
-    weft::loop s;
+    using weft::shared_stack;
+    std::array<shared_stack, 4> shared{
+        shared_stack{{.stacks = stacks}}, shared_stack{{.stacks = stacks}},
+        shared_stack{{.stacks = stacks}}, shared_stack{{.stacks = stacks}}};
+    weft::loop s({.stacks = stacks});
     for (std::size_t i = 0; i < sums.size(); ++i)
-        weft::go(s, {.kind = weft::stack_kind::swapped}, [&sum = sums[i], &mine = shared[i]] {
+        weft::go(s, {.kind = weft::stack_kind::swapped}, [&, i] {
+            int& sum = sums[i];
+            shared_stack& mine = shared[i];
             std::array<int, 40> local{};
             std::iota(local.begin(), local.end(), 1);
-            Coroutine c({.shared = &mine}, [&local] {
+            Coroutine c({.stacks = stacks, .shared = &mine}, [&local] {
                 std::array<int, 30> inside{};
                 for (std::size_t n = 0; n < inside.size(); ++n) {
                     weft::yield();
@@ -132,32 +139,55 @@ bool wait_inside() {
     return sums == std::array{1285, 1285, 1285, 1285};
 }
 
+// Fibers go from one's stack to the next one's.
+bool pass_on(weft::stack_kind kind, weft::stack_source* stacks) {
+    std::array<int, 5> sums{};
+    weft::loop s({.stacks = stacks});
+    for (int& sum : sums)
+        weft::go(s, {.kind = kind}, [&sum] {
+            std::array<int, 50> local{};
+            for (int& number : local) {
+                weft::yield();
+                number = 1;
+            }
+            sum = std::accumulate(local.begin(), local.end(), 0);
+        });
+    s.run();
+    return sums == std::array{50, 50, 50, 50, 50};
+}
+
 int say(bool right) {
     std::puts(right ? "right" : "wrong");
     return right ? 0 : 1;
 }
 
 template <class Coroutine>
-int run(const weft::coroutine_options& options) {
+int run(const weft::coroutine_options& options, weft::stack_kind kind) {
     return say(take_turns<Coroutine>(options) && throw_and_unwind<Coroutine>(options) &&
-               generate());
+               generate(options) && pass_on(kind, options.stacks));
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    const std::string_view backend = argc == 2 ? argv[1] : "own";
-    if (backend == "ucontext") return run<weft::ucontext_coroutine>({});
+    const std::string_view backend = argc >= 2 ? argv[1] : "own";
+    weft_test::arena_stacks arena(32);
+    weft::stack_source* const stacks = argc == 3 ? &arena : nullptr;
+    if (backend == "ucontext")
+        return run<weft::ucontext_coroutine>({.stacks = stacks}, weft::stack_kind::ucontext);
     if (backend == "thread") {
         weft::thread_cache threads;
-        return run<weft::thread_coroutine>({.threads = &threads});
+        return run<weft::thread_coroutine>({.stacks = stacks, .threads = &threads},
+                                           weft::stack_kind::thread);
     }
     if (backend == "swapped") {
-        weft::shared_stack shared;
-        const bool waited = wait_inside<weft::coroutine>() &&
-                            wait_inside<weft::ucontext_coroutine>() &&
-                            wait_inside<weft::swapped_coroutine>();
-        return waited ? run<weft::swapped_coroutine>({.shared = &shared}) : say(false);
+        weft::shared_stack shared({.stacks = stacks});
+        const bool waited = wait_inside<weft::coroutine>(stacks) &&
+                            wait_inside<weft::ucontext_coroutine>(stacks) &&
+                            wait_inside<weft::swapped_coroutine>(stacks);
+        return waited ? run<weft::swapped_coroutine>({.stacks = stacks, .shared = &shared},
+                                                     weft::stack_kind::swapped)
+                      : say(false);
     }
-    return run<weft::coroutine>({});
+    return run<weft::coroutine>({.stacks = stacks}, weft::stack_kind::own);
 }

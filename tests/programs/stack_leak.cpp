@@ -1,9 +1,12 @@
-// stack_leak.cpp - objects that only the stack of a suspended coroutine knows, for LeakSanitizer.
+// stack_leak.cpp - objects that only a stack knows, for LeakSanitizer.
 //
-//     stack_leak kept|lost
+//     stack_leak depot|user kept|lost
+//     stack_leak user fibers|ended
 //
-// Kept: nothing is lost, and the program ends with status 0. Lost: the coroutines forget what they
-// know before they are suspended, and LeakSanitizer says so.
+// Kept: what suspended coroutines know is not lost, and the program ends with status 0. Lost: they
+// forget it before they are suspended, and LeakSanitizer says so. Fibers: as kept, for fibers of
+// every kind. Ended: only the stacks of coroutines that have ended know, and those went back to the
+// user's source.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <cstddef>
@@ -12,9 +15,18 @@
 #include <vector>
 
 #include <weft/coroutine/coroutine.hpp>
+#include <weft/coroutine/shared_stack.hpp>
+#include <weft/exec/loop.hpp>
+#include <weft/fiber/go.hpp>
+#include <weft/fiber/this_fiber.hpp>
 #include <weft/stack/stack_depot.hpp>
 
+#include "arena_stacks.hpp"
 #include "program_support.hpp"
+
+#if WEFT_ASAN
+#include <sanitizer/lsan_interface.h>
+#endif
 
 namespace {
 
@@ -26,7 +38,12 @@ struct object {
 // Reachable to the end, and never destroyed.
 struct everything {
     std::vector<weft::coroutine> coroutines;
+    std::vector<weft::ucontext_coroutine> portable;
+    std::vector<weft::swapped_coroutine> swapped;
     weft::stack_depot other_stacks;
+    weft_test::arena_stacks users_stacks{64};
+    weft::shared_stack shared{{.stacks = &users_stacks}};
+    weft::loop loop{{.stacks = &users_stacks}};
 };
 everything* all = nullptr;
 
@@ -36,9 +53,10 @@ everything* all = nullptr;
     return made;
 }
 
-void keep_two() {
+template <class Wait>
+void keep_two(Wait wait) {
     const auto two = make_two();
-    weft::this_coroutine::yield();
+    wait();
     weft_test::require(two->next != nullptr);
 }
 
@@ -50,21 +68,65 @@ void keep_two() {
     for (volatile std::byte& byte : bytes) byte = std::byte{0};
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-    weft_test::require(argc == 2);
-    const bool lose = std::string_view(argv[1]) == "lost";
-    all = new everything;
+void suspend_coroutines(bool users, bool lose) {
     const auto body = [lose] {
-        if (!lose) return keep_two();
+        if (!lose) return keep_two(weft::this_coroutine::yield);
         for (int i = 0; i < 10; ++i) lose_two();
         wipe();
         weft::this_coroutine::yield();
     };
-    for (int i = 0; i < 100; ++i) all->coroutines.emplace_back(body);
-    for (const std::size_t size : {std::size_t{16} << 10, std::size_t{16} << 20})
-        all->coroutines.emplace_back(
-            weft::coroutine_options{.stack_size = size, .stacks = &all->other_stacks}, body);
-    for (weft::coroutine& c : all->coroutines) c.resume();
+    if (users) {
+        for (int i = 0; i < 20; ++i) {
+            all->coroutines.emplace_back(weft::coroutine_options{.stacks = &all->users_stacks},
+                                         body);
+            all->portable.emplace_back(weft::coroutine_options{.stacks = &all->users_stacks}, body);
+        }
+        for (int i = 0; i < 3; ++i)  // the last stays on the stack
+            all->swapped.emplace_back(weft::coroutine_options{.shared = &all->shared}, body);
+    } else {
+        for (int i = 0; i < 100; ++i) all->coroutines.emplace_back(body);
+        for (const std::size_t size : {std::size_t{16} << 10, std::size_t{16} << 20})
+            all->coroutines.emplace_back(
+                weft::coroutine_options{.stack_size = size, .stacks = &all->other_stacks}, body);
+    }
+    for (auto& c : all->coroutines) c.resume();
+    for (auto& c : all->portable) c.resume();
+    for (auto& c : all->swapped) c.resume();
+}
+
+void end_coroutines() {
+    all->users_stacks.set_wiping(false);
+    for (int i = 0; i < 10; ++i)
+        all->coroutines.emplace_back(weft::coroutine_options{.stacks = &all->users_stacks}, [] {
+            object* volatile known = make_two().release();
+            static_cast<void>(known);
+        });
+    for (auto& c : all->coroutines) c.resume();
+}
+
+// The check runs on a fiber, while the others wait.
+void run_fibers() {
+    for (const auto kind :
+         {weft::stack_kind::own, weft::stack_kind::ucontext, weft::stack_kind::swapped})
+        weft::go(all->loop, {.kind = kind}, [] { keep_two(weft::yield); });
+    weft::go(all->loop, [] {
+#if WEFT_ASAN
+        weft_test::require(__lsan_do_recoverable_leak_check() == 0);
+#endif
+    });
+    all->loop.run();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    weft_test::require(argc == 3);
+    const std::string_view what = argv[2];
+    all = new everything;
+    if (what == "fibers")
+        run_fibers();
+    else if (what == "ended")
+        end_coroutines();
+    else
+        suspend_coroutines(std::string_view(argv[1]) == "user", what == "lost");
 }
