@@ -43,7 +43,8 @@ target_compile_options(weft_flags INTERFACE
   -Wall -Wextra -Wconversion -Wsign-conversion
   $<$<BOOL:${WEFT_WERROR}>:-Werror>
   -fstack-clash-protection -fstack-protector-strong
-  $<$<STREQUAL:${WEFT_ARCHITECTURE},x86_64>:-fcf-protection=branch>)
+  $<$<STREQUAL:${WEFT_ARCHITECTURE},x86_64>:-fcf-protection=branch>
+  $<$<STREQUAL:${WEFT_ARCHITECTURE},aarch64>:-mbranch-protection=standard>)
 if(WEFT_SANITIZE)
   target_compile_options(weft_flags INTERFACE -fno-sanitize-recover=all -fno-omit-frame-pointer)
 else()

@@ -22,3 +22,13 @@ weft_context_entry:
     .cfi_endproc
     .size   weft_context_entry, .-weft_context_entry
     .section .note.GNU-stack, "", %progbits
+
+// What a compiler says of each object: every indirect branch into it meets a landing pad (BTI), and
+// the return address is signed where it is stored (PAC; here it never is).
+#if defined(__ARM_FEATURE_BTI_DEFAULT)
+    .section .note.gnu.property, "a"
+    .p2align 3
+    .word   4, 16, 5                // of the name, of the description, NT_GNU_PROPERTY_TYPE_0
+    .asciz  "GNU"
+    .word   0xc0000000, 4, 3, 0     // GNU_PROPERTY_AARCH64_FEATURE_1_AND: BTI and PAC; padding
+#endif
