@@ -20,9 +20,11 @@
 
 #include "late_support.hpp"
 #include "loops.hpp"
+#include "thread_now.hpp"
 
 using namespace weft;
 using namespace std::chrono_literals;
+using weft_test::thread_now;
 
 // --- locals
 
@@ -53,17 +55,6 @@ WEFT_TEST("fiber_local misuse: outside a fiber it aborts") {
 }
 
 // --- loops in fibers of loops, and moving between executors
-
-namespace {
-
-// Compilers keep what std::this_thread::get_id() said over a call, for they take pthread_self() to
-// be constant.
-[[gnu::noinline]] std::thread::id thread_now() {
-    asm volatile("" ::: "memory");
-    return std::this_thread::get_id();
-}
-
-}  // namespace
 
 WEFT_TEST("loop: run inside a fiber of another lets that one's other fibers run") {
     std::string log;

@@ -27,20 +27,15 @@
 #include <weft/fiber/this_fiber.hpp>
 
 #include "pools.hpp"
+#include "thread_now.hpp"
 
 using namespace weft;
 using namespace std::chrono_literals;
+using weft_test::fresh;
+using weft_test::thread_now;
 
 namespace {
 
-// asm: without it compilers infer that such a function always returns the same.
-template <class T>
-[[gnu::always_inline]] inline T fresh(T value) {
-    asm volatile("" : "+r"(value)::"memory");
-    return value;
-}
-
-[[gnu::noinline]] pthread_t thread_now() { return fresh(::pthread_self()); }
 [[gnu::noinline]] int* errno_now() { return fresh(&errno); }
 // As left there by the C library, after a call that fails.
 [[gnu::noinline]] int error_of_call() {

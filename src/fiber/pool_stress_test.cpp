@@ -22,9 +22,11 @@
 
 #include "pools.hpp"
 #include "test_points.hpp"
+#include "thread_now.hpp"
 
 using namespace weft;
 using namespace std::chrono_literals;
+using weft_test::thread_now;
 
 POOL_TEST("pool: stress: a fiber is woken before its context is saved") {
     const weft_test::with_test_points here;
@@ -300,17 +302,6 @@ POOL_TEST("pool: signals at a kilohertz to every worker disturb nobody") {
     p.drain();
     CHECK(done == 20);
 }
-
-namespace {
-
-// Not inlined, and not to be merged: the thread may have changed since it was last asked.
-[[gnu::noinline]] pthread_t thread_now() {
-    pthread_t now = ::pthread_self();
-    asm volatile("" : "+r"(now)::"memory");
-    return now;
-}
-
-}  // namespace
 
 POOL_TEST("pool: stress: pinned fibers stay while those around them are stolen") {
     const weft_test::with_test_points here;

@@ -19,20 +19,11 @@
 #include <weft/fiber/run.hpp>
 
 #include "pools.hpp"
+#include "thread_now.hpp"
 
 using namespace weft;
 using namespace std::chrono_literals;
-
-namespace {
-
-// Not inlined, and not to be merged: the thread may have changed since it was last asked.
-[[gnu::noinline]] pthread_t thread_now() {
-    pthread_t now = ::pthread_self();
-    asm volatile("" : "+r"(now)::"memory");
-    return now;
-}
-
-}  // namespace
+using weft_test::thread_now;
 
 POOL_TEST("pool: fibers yield, sleep, and wait for their children") {
     std::atomic<int> sum = 0;

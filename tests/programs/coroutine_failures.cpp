@@ -12,7 +12,6 @@
 #include <cstdio>
 #include <string_view>
 #include <system_error>
-#include <utility>
 
 #include <weft/coroutine/coroutine.hpp>
 #include <weft/coroutine/thread_cache.hpp>
@@ -102,20 +101,12 @@ void pthread_create_fails_for_a_cache() {
 }  // namespace
 
 int main(int argc, char** argv) {
-    require(argc == 2);
-    const std::string_view wanted = argv[1];
-    const std::pair<std::string_view, void (*)()> cases[] = {
+    const weft_test::program_case cases[] = {
         {"getcontext_fails", getcontext_fails},
         {"pthread_create_fails", pthread_create_fails},
         {"pthread_create_fails_for_a_cache", pthread_create_fails_for_a_cache},
     };
-    for (const auto& [name, run] : cases) {
-        if (name != wanted) continue;
-        run();
-        std::puts("right");
-        return 0;
-    }
-    require(false);
+    return weft_test::run_case(argc, argv, cases, "right");
 }
 
 #else

@@ -12,7 +12,6 @@
 
 #include <array>
 #include <csignal>
-#include <cstdio>
 #include <fstream>
 #include <string>
 #include <string_view>
@@ -223,10 +222,8 @@ void threads_leave_nothing() {
 }  // namespace
 
 int main(int argc, char** argv) {
-    require(argc == 2);
     weft_test::dump_no_core();
-    const std::string_view wanted = argv[1];
-    const std::pair<std::string_view, void (*)()> cases[] = {
+    const weft_test::program_case cases[] = {
         {"siginfo", siginfo},
         {"plain", plain},
         {"ignored", ignored},
@@ -244,11 +241,5 @@ int main(int argc, char** argv) {
         {"keeps_a_signal_stack", keeps_a_signal_stack},
         {"threads_leave_nothing", threads_leave_nothing},
     };
-    for (const auto& [name, run] : cases) {
-        if (name != wanted) continue;
-        run();
-        std::puts("went on");
-        return 0;
-    }
-    require(false);
+    return weft_test::run_case(argc, argv, cases, "went on");
 }

@@ -308,9 +308,7 @@ void handler_is_refused() {
 }  // namespace
 
 int main(int argc, char** argv) {
-    require(argc == 2);
-    const std::string_view wanted = argv[1];
-    const std::pair<std::string_view, void (*)()> cases[] = {
+    const weft_test::program_case cases[] = {
         {"mmap_fails", mmap_fails},
         {"reservations_get_smaller", reservations_get_smaller},
         {"install_fails", install_fails},
@@ -327,13 +325,7 @@ int main(int argc, char** argv) {
         {"signal_stack_has_no_key", signal_stack_has_no_key},
         {"handler_is_refused", handler_is_refused},
     };
-    for (const auto& [name, run] : cases) {
-        if (name != wanted) continue;
-        run();
-        std::puts("right");
-        return 0;
-    }
-    require(false);
+    return weft_test::run_case(argc, argv, cases, "right");
 }
 
 #else

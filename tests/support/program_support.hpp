@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <source_location>
+#include <span>
+#include <string_view>
 
 namespace weft_test {
 
@@ -18,6 +20,25 @@ inline void require(bool condition,
     std::fprintf(stderr, "%s:%u: does not hold\n", where.file_name(), where.line());
     std::fflush(nullptr);
     std::_Exit(1);
+}
+
+struct program_case {
+    std::string_view name;
+    void (*run)();
+};
+
+/// Runs the case that the one argument of the program names, and says `after` when it came back.
+inline int run_case(int argc, char** argv, std::span<const program_case> cases, const char* after) {
+    require(argc == 2);
+    const std::string_view wanted = argv[1];
+    for (const program_case& one : cases) {
+        if (one.name != wanted) continue;
+        one.run();
+        std::puts(after);
+        return 0;
+    }
+    require(false);
+    return 1;
 }
 
 /// For a program that is meant to die: leaves no core file behind.
