@@ -91,7 +91,7 @@ bool pool_worker::await_for_running(come_function has_come, const void* what) no
 
 // Whether its own queues are empty.
 bool pool_worker::is_bare() const noexcept {
-    return idle() && slot.load(std::memory_order_relaxed) == nullptr && ring.size() == 0 &&
+    return idle() && slot.is_empty() && ring.size() == 0 &&
            !keeps_back.load(std::memory_order_relaxed);
 }
 
@@ -144,16 +144,14 @@ runnable* pool_worker::steal_from(pool_worker& victim, std::uint32_t least) noex
 // The one in the slot of a busy worker is left to that worker, whose caches it is hot in, unless
 // that does not get to it: the same dispatch seen at both ends of the grace.
 bool pool_worker::slot_is_stuck(pool_worker& victim) noexcept {
-    if (victim.slot.load(std::memory_order_seq_cst) == nullptr) return false;
-    const std::uint64_t seen = victim.slot_changes.get();
+    if (!victim.slot.is_seen_filled()) return false;
+    const std::uint64_t seen = victim.slot.changes();
     const auto until = now() + grace;
     do {
         pause();
-        if (victim.slot_changes.get() != seen ||
-            victim.slot.load(std::memory_order_relaxed) == nullptr)
-            return false;
+        if (victim.slot.changes() != seen || victim.slot.is_empty()) return false;
     } while (now() < until);
-    runnable* const r = victim.slot.exchange(nullptr, std::memory_order_acquire);
+    runnable* const r = victim.slot.steal();
     if (r == nullptr) return false;
     put_in_ring(r, std::memory_order_release);
     steals.add(1);
@@ -165,7 +163,7 @@ bool pool_worker::slot_is_stuck(pool_worker& victim) noexcept {
 bool pool_worker::is_work_visible() const noexcept {
     if (!core.overflow.empty()) return true;
     for (const auto& one : core.workers)
-        if (!one->ring.empty() || one->slot.load(std::memory_order_seq_cst) != nullptr) return true;
+        if (!one->ring.empty() || one->slot.is_seen_filled()) return true;
     return has_others_reserve();
 }
 

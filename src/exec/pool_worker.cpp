@@ -166,11 +166,7 @@ void pool_worker::receive(runnable* r, std::memory_order order) noexcept {
 runnable* pool_worker::take_from_queues() noexcept {
     if (keeps_back.load(std::memory_order_relaxed)) [[unlikely]]
         keep_nothing_back();
-    if (slot.load(std::memory_order_relaxed) != nullptr)
-        if (runnable* const r = slot.exchange(nullptr, std::memory_order_acquire)) {
-            slot_changes.add(1);
-            return r;
-        }
+    if (runnable* const r = slot.take()) return r;
     if (!ready.empty() && (turn_of_bound_ = !turn_of_bound_)) return ready.pop();
     runnable* const r = ring.pop();
     if (r == nullptr) return ready.pop();
@@ -188,8 +184,7 @@ bool pool_worker::put_in_slot(runnable* r) noexcept {
         return true;
     }
     --slot_left;
-    slot_changes.add(1);  // before: whoever sees r there sees this, too
-    runnable* const displaced = slot.exchange(r, std::memory_order_seq_cst);
+    runnable* const displaced = slot.put(r);
     if (displaced == nullptr) return false;
     put_in_ring(displaced, std::memory_order_seq_cst);
     return true;
@@ -298,14 +293,11 @@ runnable* pool_worker::take_back_from_queues(wanted_function wanted, const void*
     } else if (keeps_back.load(std::memory_order_relaxed)) {
         keep_nothing_back();
     }
-    if (slot.load(std::memory_order_relaxed) != nullptr)
-        if (runnable* const r = slot.exchange(nullptr, std::memory_order_acquire)) {
-            slot_changes.add(1);
-            if (wanted(*r, by)) return r;
-            slot_changes.add(1);
-            slot.store(r, std::memory_order_seq_cst);  // the owner alone fills it
-            core.notify();
-        }
+    if (runnable* const r = slot.take()) {
+        if (wanted(*r, by)) return r;
+        slot.put_back(r);
+        core.notify();
+    }
     runnable* const r = ring.take_back();
     if (r == nullptr || wanted(*r, by)) return r;
     put_in_ring(r, std::memory_order_seq_cst);
@@ -316,7 +308,7 @@ runnable* pool_worker::take_back_from_queues(wanted_function wanted, const void*
 void pool_worker::start_shared(runnable* r) noexcept {
     if (r->bound_to != 0 || core.options.force_migrate) [[unlikely]]
         return post(r);
-    if (slot.load(std::memory_order_relaxed) == nullptr)
+    if (slot.is_empty())
         static_cast<void>(put_in_slot(r));
     else
         put_in_ring(r, std::memory_order_seq_cst);

@@ -50,6 +50,7 @@
 #include "exec/parking.hpp"
 #include "exec/reserve.hpp"
 #include "exec/steal_queue.hpp"
+#include "exec/steal_slot.hpp"
 
 namespace weft::inline v0::detail {
 
@@ -115,8 +116,7 @@ struct alignas(64) pool_worker final : worker {
     const unsigned index;
     timer_queue own_timers;
     seeded_random random;
-    counter<std::uint64_t> dispatched;    // up to the last look around
-    counter<std::uint64_t> slot_changes;  // times that the slot was emptied or filled by its owner
+    counter<std::uint64_t> dispatched;  // up to the last look around
     counter<std::uint64_t> steals;
     counter<std::uint64_t> stolen;
     counter<std::uint64_t> parks;
@@ -132,7 +132,7 @@ struct alignas(64) pool_worker final : worker {
     // Replaced once, when a reactor is attached, by the worker while it runs: then nobody has to
     // wake it, so a wake that goes to the old one does no harm. The old one stays until the end.
     std::atomic<driver*> sleeps_in;
-    alignas(64) std::atomic<runnable*> slot = nullptr;
+    alignas(64) steal_slot<runnable> slot;
     alignas(64) inbox mail;  // for those that may run nowhere else
     steal_queue<runnable, 1024> ring;
     // Others look at the reserve only if keeps_back says so.

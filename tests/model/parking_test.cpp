@@ -2,9 +2,9 @@
 // sleeps.
 //
 // The workers do what pool_worker::find() and sleep() do, step by step, around the very
-// basic_parking; the work is a counter, or the ring of one of them. Every unit of work holds its
-// worker until all units run: so one that nobody comes for while a worker sleeps is a deadlock, and
-// not only late.
+// basic_parking; the work is a counter, or the ring or the slot of one of them. Every unit of work
+// holds its worker until all units run: so one that nobody comes for while a worker sleeps is a
+// deadlock, and not only late.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "exec/parking.hpp"
@@ -14,6 +14,7 @@
 #include <weft/exec/inbox.hpp>
 
 #include "exec/steal_queue.hpp"
+#include "exec/steal_slot.hpp"
 #include "model_atomic.hpp"
 #include "model_test.hpp"
 
@@ -177,6 +178,62 @@ struct yielding : stealing<2, Asleep> {
     }
 };
 
+/// What the owner of a slot does before it runs something that holds it: fills the slot; fills it
+/// twice, so that the first goes to the ring, and takes the second; or takes back what is there,
+/// and does not want it.
+enum class in_slot : std::uint8_t { one, two, one_back };
+
+using model_slot = weft::detail::steal_slot<const int, model_atomic>;
+
+// A worker (the first) with a slot; the other sleeps, or goes to sleep. Looks: it looks at the slot
+// then, too. Tells: whoever put something there, or back, says so.
+template <in_slot What, bool Asleep, class Slot = model_slot, bool Looks = true, bool Tells = true>
+struct filling_slot : stealing<2, Asleep> {
+    using base = stealing<2, Asleep>;
+    Slot slot;
+
+    bool is_work_visible() override {
+        return this->published.load() != 0 || !this->ring.empty() || slot.is_seen_filled();
+    }
+    // `published` is the thief's own ring.
+    bool take() override { return base::base::take() || base::take(); }
+    bool may_sleep() override {
+        return this->published.load() == 0 && this->ring.empty() && (!Looks || !is_stuck());
+    }
+    bool is_stuck() {
+        if (!slot.is_seen_filled()) return false;
+        const std::uint64_t seen = slot.changes();
+        if (slot.changes() != seen || slot.is_empty() || slot.steal() == nullptr) return false;
+        this->published.fetch_add(1);
+        return true;
+    }
+    void run_one() override {
+        check(this->started < 2, "a unit was run twice");
+        base::run_one();
+    }
+
+    void act(unsigned actor) override {
+        if (actor != 0) return base::act(actor);
+        put();
+        if (What == in_slot::two) {
+            put();
+            if (slot.take() == nullptr) return this->work(0, false);
+        }
+        if (What == in_slot::one_back)
+            if (const int* const taken = slot.take()) {
+                slot.put_back(taken);
+                if (Tells) this->notify();
+            }
+        this->run_one();
+        this->work(0, false);
+    }
+    void put() {
+        if (const int* const displaced = slot.put(&this->unit))
+            check(this->ring.push(displaced, std::memory_order_seq_cst), "the ring is full");
+        if (Tells || What == in_slot::one_back) this->notify();
+    }
+};
+
 // Workers that take all that is there, keep one unit and put the others back, as from the overflow
 // list: for a moment nobody sees them. Tells: whoever put something back says so.
 template <bool Tells>
@@ -237,6 +294,18 @@ struct forgets_its_mail : with_mail<false> {
     }
 };
 
+// Takes from the slot in two steps.
+struct two_step_slot : model_slot {
+    const int* take() {
+        const int* const item = place_.load();
+        if (item == nullptr) return nullptr;
+        place_.store(nullptr);
+        count();
+        return item;
+    }
+    const int* steal() { return take(); }
+};
+
 // Wakes without counting the woken one as searching.
 struct forgets_who_it_woke : model_parking {
     using model_parking::model_parking;
@@ -275,6 +344,20 @@ WEFT_TEST("parking model: one that yields is stolen while the one it left for ru
     expect_holds<yielding<false, true>>({.actors = 2, .preemptions = 3, .in_soak = 5});
 }
 
+WEFT_TEST("parking model: what stands in the slot of a worker that is held is taken") {
+    const limits two{.actors = 2, .preemptions = 3, .in_soak = 4};
+    expect_holds<filling_slot<in_slot::one, true>>(two);
+    expect_holds<filling_slot<in_slot::one, false>>(two);
+}
+
+WEFT_TEST("parking model: what is displaced from a slot, or put back there, is taken") {
+    const limits two{.actors = 2, .preemptions = 2, .in_soak = 4};
+    expect_holds<filling_slot<in_slot::two, true>>(two);
+    expect_holds<filling_slot<in_slot::two, false>>(two);
+    expect_holds<filling_slot<in_slot::one_back, true>>(two);
+    expect_holds<filling_slot<in_slot::one_back, false>>(two);
+}
+
 WEFT_TEST("parking model: a worker is woken by a post and by its mail") {
     expect_holds<with_mail<true>>({.actors = 3, .preemptions = 3});
     expect_holds<with_mail<false>>({.actors = 3, .preemptions = 3});
@@ -282,6 +365,15 @@ WEFT_TEST("parking model: a worker is woken by a post and by its mail") {
 
 WEFT_TEST("parking model: what is out of sight while a batch is taken is not forgotten") {
     expect_holds<taking_batches<true>>({.actors = 3, .preemptions = 2, .in_soak = 3});
+}
+
+WEFT_TEST("parking model: mutants of the slot are caught") {
+    const limits two{.actors = 2, .preemptions = 2};
+    const char* const stuck = "waits for another unit to be run";
+    expect_caught<filling_slot<in_slot::one, false, model_slot, false>>(two, stuck);
+    expect_caught<filling_slot<in_slot::one, true, model_slot, true, false>>(two, stuck);
+    expect_caught<filling_slot<in_slot::one_back, false, model_slot, true, false>>(two, stuck);
+    expect_caught<filling_slot<in_slot::two, false, two_step_slot>>(two, "a unit was run twice");
 }
 
 WEFT_TEST("parking model: mutants are caught") {
