@@ -24,6 +24,26 @@ std::unexpected<std::error_code> stopped() noexcept {
     return std::unexpected(error_code_of(this_fiber::stop_reason()));
 }
 
+template <class Byte>
+bool are_empty(std::span<const std::span<Byte>> buffers) noexcept {
+    return std::ranges::all_of(buffers, [](std::span<Byte> one) { return one.empty(); });
+}
+
+// How much move() has moved of them, until it moves no more or that is enough for one time.
+template <class Byte, class Move>
+std::size_t in_order(std::span<const std::span<Byte>> buffers, Move move) noexcept {
+    std::size_t all = 0;
+    for (std::span<Byte> rest : buffers) {
+        while (!rest.empty()) {
+            const std::size_t count = move(rest.first(std::min(rest.size(), most_at_once - all)));
+            if (count == 0) return all;
+            all += count;
+            rest = rest.subspan(count);
+        }
+    }
+    return all;
+}
+
 }  // namespace
 
 bool byte_queue::would_wait(io::direction which) noexcept {
@@ -54,23 +74,38 @@ wait_outcome byte_queue::wait(io::direction which) {
         });
 }
 
-io::result<std::size_t> byte_queue::read(std::span<std::byte> buffer) {
+// Under the lock: what is there, without a turn at the end of the memory.
+std::size_t byte_queue::take(std::span<std::byte> buffer) noexcept {
+    const std::size_t count = std::min({buffer.size(), size_, capacity_ - begin_});
+    if (count != 0) std::memcpy(buffer.data(), bytes_.get() + begin_, count);
+    begin_ = (begin_ + count) % capacity_;
+    size_ -= count;
+    return count;
+}
+
+// The same for what there is room for.
+std::size_t byte_queue::put(std::span<const std::byte> bytes) noexcept {
+    const std::size_t end = (begin_ + size_) % capacity_;
+    const std::size_t count = std::min({bytes.size(), capacity_ - size_, capacity_ - end});
+    if (count != 0) std::memcpy(bytes_.get() + end, bytes.data(), count);
+    size_ += count;
+    return count;
+}
+
+io::result<std::size_t> byte_queue::read(std::span<const std::span<std::byte>> buffers) {
     if (this_fiber::stop_requested()) return stopped();
-    if (buffer.empty()) return 0;
+    if (are_empty(buffers)) return 0;
     for (;;) {
         std::size_t count = 0;
-        bool done = buffer.empty();
+        bool done = false;
         waiter* woken = nullptr;
         {
             const std::lock_guard guard(lock_);
             if (of(io::direction::read).closed)
                 return std::unexpected(make_error_code(errc::closed));
-            count = std::min({buffer.size(), size_, capacity_ - begin_, most_at_once});
-            if (count != 0) std::memcpy(buffer.data(), bytes_.get() + begin_, count);
-            begin_ = (begin_ + count) % capacity_;
-            size_ -= count;
+            count = in_order(buffers, [this](std::span<std::byte> one) { return take(one); });
             if (count != 0) woken = claim(io::direction::write);
-            done = done || count != 0 || ended_ || of(io::direction::write).closed;
+            done = count != 0 || ended_ || of(io::direction::write).closed;
         }
         if (woken != nullptr) woken->wake();
         if (done) return count;
@@ -79,7 +114,7 @@ io::result<std::size_t> byte_queue::read(std::span<std::byte> buffer) {
     }
 }
 
-io::result<std::size_t> byte_queue::write(std::span<const std::byte> bytes) {
+io::result<std::size_t> byte_queue::write(std::span<const std::span<const std::byte>> buffers) {
     if (this_fiber::stop_requested()) return stopped();
     for (;;) {
         std::size_t count = 0;
@@ -90,14 +125,11 @@ io::result<std::size_t> byte_queue::write(std::span<const std::byte> bytes) {
                 return std::unexpected(make_error_code(errc::closed));
             if (ended_ || of(io::direction::read).closed)
                 return std::unexpected(std::make_error_code(std::errc::broken_pipe));
-            const std::size_t end = (begin_ + size_) % capacity_;
-            count = std::min({bytes.size(), capacity_ - size_, capacity_ - end, most_at_once});
-            if (count != 0) std::memcpy(bytes_.get() + end, bytes.data(), count);
-            size_ += count;
+            count = in_order(buffers, [this](std::span<const std::byte> one) { return put(one); });
             if (count != 0) woken = claim(io::direction::read);
         }
         if (woken != nullptr) woken->wake();
-        if (count != 0 || bytes.empty()) return count;
+        if (count != 0 || are_empty(buffers)) return count;
         if (const auto outcome = wait(io::direction::write); outcome != wait_outcome::event)
             return std::unexpected(report_of(outcome).error());
     }

@@ -27,8 +27,10 @@ public:
     explicit byte_queue(std::size_t capacity)
         : bytes_(std::make_unique<std::byte[]>(capacity)), capacity_(capacity) {}
 
-    [[nodiscard]] io::result<std::size_t> read(std::span<std::byte> buffer);
-    [[nodiscard]] io::result<std::size_t> write(std::span<const std::byte> bytes);
+    /// Into the buffers, one after another; nothing is read if they have no room.
+    [[nodiscard]] io::result<std::size_t> read(std::span<const std::span<std::byte>> buffers);
+    [[nodiscard]] io::result<std::size_t> write(
+        std::span<const std::span<const std::byte>> buffers);
     /// No more will be written; false: the reader closed it.
     void end() noexcept;
     /// By one of its two sides.
@@ -43,6 +45,8 @@ private:
     [[nodiscard]] side& of(io::direction which) noexcept {
         return sides_[static_cast<std::size_t>(which)];
     }
+    [[nodiscard]] std::size_t take(std::span<std::byte> buffer) noexcept;
+    [[nodiscard]] std::size_t put(std::span<const std::byte> bytes) noexcept;
     [[nodiscard]] bool would_wait(io::direction which) noexcept;
     [[nodiscard]] waiter* claim(io::direction which) noexcept;
     [[nodiscard]] wait_outcome wait(io::direction which);

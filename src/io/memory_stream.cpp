@@ -35,15 +35,23 @@ std::pair<memory_stream, memory_stream> memory_stream::pair(std::size_t capacity
     return both;
 }
 
-// A copy of the pointer: somebody may close and destroy the other end meanwhile.
 result<std::size_t> memory_stream::read_some(std::span<std::byte> buffer) {
-    const auto queue = in_;
-    return queue != nullptr ? queue->read(buffer) : none();
+    return read_some(std::span(&buffer, 1));
 }
 
 result<std::size_t> memory_stream::write_some(std::span<const std::byte> bytes) {
+    return write_some(std::span(&bytes, 1));
+}
+
+// A copy of the pointer: somebody may close and destroy the other end meanwhile.
+result<std::size_t> memory_stream::read_some(std::span<const std::span<std::byte>> buffers) {
+    const auto queue = in_;
+    return queue != nullptr ? queue->read(buffers) : none();
+}
+
+result<std::size_t> memory_stream::write_some(std::span<const std::span<const std::byte>> buffers) {
     const auto queue = out_;
-    return queue != nullptr ? queue->write(bytes) : none();
+    return queue != nullptr ? queue->write(buffers) : none();
 }
 
 result<void> memory_stream::shutdown_write() {

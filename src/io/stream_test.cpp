@@ -14,6 +14,7 @@
 
 using namespace weft;
 using namespace std::chrono_literals;
+using weft_test::bytes;
 using weft_test::read_all;
 
 static_assert(io::byte_stream<io::tcp_stream>);
@@ -134,6 +135,67 @@ MATRIX_TEST("memory_stream: closing it from a third wakes reader and writer") {
     run();
     CHECK(errors[0] == errc::closed);
     CHECK(errors[1] == errc::closed);
+}
+
+MATRIX_TEST("memory_stream: several buffers are filled and sent by one call") {
+    auto [here, there] = io::memory_stream::pair(8);
+    std::byte into[3][4];
+    const std::span<std::byte> room[] = {into[0], std::span<std::byte>(), into[1], into[2]};
+    std::string log;
+    spawn([&, ends = std::pair(&here, &there)] {
+        for (int i = 0; i < 2; ++i) {  // the second goes around the end of the memory
+            const std::span<const std::byte> parts[] = {bytes("ab"), bytes(""), bytes("cdef"),
+                                                        bytes("ghij")};
+            log += std::to_string(ends.first->write_some(parts).value()) + " ";
+            log += std::to_string(ends.second->read_some(std::span(room).first(3)).value()) + " ";
+            log.append(reinterpret_cast<const char*>(into[0]), 4);
+            log.append(reinterpret_cast<const char*>(into[1]), 4) += ' ';
+            CHECK(ends.first->write_all("xyz"));
+            log += std::to_string(ends.second->read_some(room).value()) + " ";
+        }
+        const std::span<const std::byte> nothing[] = {bytes("")};
+        log += std::to_string(ends.first->write_some(nothing).value());
+        log += std::to_string(ends.second->read_some(std::span(room).subspan(1, 1)).value());
+    });
+    run_until_blocked();
+    CHECK(log == "8 8 abcdefgh 3 8 8 abcdefgh 3 00");
+    CHECK(s.alive() == 0);
+    there.close();
+    run();
+}
+
+MATRIX_TEST("memory_stream: vectored writes go on where they stopped, through a small buffer") {
+    auto [here, there] = io::memory_stream::pair(7);
+    std::vector<std::vector<std::byte>> parts;
+    std::size_t size = 0;
+    for (std::size_t i = 0; i < 150; ++i) {
+        parts.emplace_back(i % 5 == 0 ? 0 : i % 23);
+        for (std::byte& one : parts.back()) one = weft_test::byte_at(size++);
+    }
+    const std::vector<std::span<const std::byte>> buffers(parts.begin(), parts.end());
+    std::vector<std::byte> got(size);
+    std::size_t done = 0;
+    spawn([&, stream = &here] {
+        CHECK(stream->write_all(buffers, done));
+        CHECK(stream->shutdown_write());
+    });
+    run_until_blocked();
+    CHECK(done == 7);
+    std::size_t read = 0;
+    spawn([&, stream = &there] {
+        for (;;) {
+            const std::span<std::byte> rest = std::span(got).subspan(read);
+            const std::size_t first = std::min<std::size_t>(rest.size(), 3);
+            const std::span<std::byte> two[] = {rest.first(first), rest.subspan(first)};
+            const std::size_t some = stream->read_some(two).value();
+            read += some;
+            if (some == 0 || read == size) return;
+        }
+    });
+    run();
+    CHECK(done == size);
+    CHECK(read == size);
+    for (std::size_t i = 0; i < size; ++i) REQUIRE(got[i] == weft_test::byte_at(i));
 }
 
 CROWD_TEST("memory_stream: stress, bytes come in order, through a small buffer") {

@@ -38,10 +38,15 @@ public:
     /// Suspends: maybe. Cancel: reported, and nothing was read. From: any fiber or thread. Fails:
     /// errc::closed.
     [[nodiscard]] result<std::size_t> read_some(std::span<std::byte> buffer);
+    /// Into several buffers. The same otherwise.
+    [[nodiscard]] result<std::size_t> read_some(std::span<const std::span<std::byte>> buffers);
     /// As many bytes as there is room for, at least one (none, if there are none).
     /// Suspends: maybe. Cancel: reported, and nothing was written. From: any fiber or thread.
     /// Fails: std::errc::broken_pipe, if the other side is closed; errc::closed.
     [[nodiscard]] result<std::size_t> write_some(std::span<const std::byte> bytes);
+    /// From several buffers. The same otherwise.
+    [[nodiscard]] result<std::size_t> write_some(
+        std::span<const std::span<const std::byte>> buffers);
 
     /// Suspends: never. From: any fiber or thread. Fails: errc::closed.
     [[nodiscard]] result<void> shutdown_write();
