@@ -1,8 +1,6 @@
 // connect_test.cpp - how sockets come to be: listening, connecting, accepting, over loopback.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <fcntl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <latch>
@@ -17,43 +15,14 @@
 
 #include "io_support.hpp"
 #include "loops.hpp"
+#include "scarce_descriptors.hpp"
 
 using namespace weft;
 using namespace std::chrono_literals;
 using io::address;
 using io::tcp_listener;
 using io::tcp_stream;
-
-namespace {
-
-// Fills the descriptors of this process up to its limit while it lives.
-class all_descriptors_taken {
-public:
-    all_descriptors_taken() {
-        ::getrlimit(RLIMIT_NOFILE, &before_);
-        rlimit few = before_;
-        few.rlim_cur = weft_test::open_descriptors() + 16;
-        ::setrlimit(RLIMIT_NOFILE, &few);
-        int number = 0;
-        while ((number = ::open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0) taken_.push_back(number);
-    }
-    all_descriptors_taken(const all_descriptors_taken&) = delete;
-    all_descriptors_taken& operator=(const all_descriptors_taken&) = delete;
-    ~all_descriptors_taken() {
-        give_back();
-        ::setrlimit(RLIMIT_NOFILE, &before_);
-    }
-    void give_back() {
-        for (const int number : taken_) ::close(number);
-        taken_.clear();
-    }
-
-private:
-    rlimit before_{};
-    std::vector<int> taken_;
-};
-
-}  // namespace
+using weft_test::all_descriptors_taken;
 
 MATRIX_TEST("tcp: nobody listens there") {
     address where;
