@@ -84,6 +84,7 @@ endforeach()
 
 # The tests of io once more, with the other reactor.
 if(TARGET weft_io_test AND WEFT_PRIVATE_LIBRARIES MATCHES uring)
+  target_compile_definitions(weft_io_test PRIVATE WEFT_TEST_IO_URING=1)
   gtest_discover_tests(weft_io_test TEST_PREFIX io_uring. DISCOVERY_MODE PRE_TEST
     DISCOVERY_TIMEOUT 60 TEST_FILTER "-*stress*:address.*"
     PROPERTIES ENVIRONMENT WEFT_REACTOR=io_uring)

@@ -17,6 +17,7 @@
 #include <weft/io/reactor.hpp>
 
 #include "io_support.hpp"
+#include "io_uring_support.hpp"
 
 struct io_uring;
 
@@ -39,7 +40,7 @@ extern "C" int io_uring_submit(struct io_uring* ring) {
 }
 
 WEFT_TEST("reactor: what io_uring takes no memory for is submitted again, and nobody sleeps on") {
-    if (!io::is_available(io::reactor_kind::io_uring)) GTEST_SKIP() << "no io_uring";
+    NEEDS_IO_URING();
     ::alarm(60);  // instead of for ever
     loop s;
     io::choose_reactor(s, io::reactor_kind::io_uring);

@@ -19,6 +19,7 @@
 #include <weft/sync/wait_group.hpp>
 
 #include "io_support.hpp"
+#include "io_uring_support.hpp"
 #include "pools.hpp"
 #include "test_points.hpp"
 
@@ -101,6 +102,7 @@ POOL_TEST("reactor: stress, what is closed while epoll reports it is seen to end
 }
 
 POOL_TEST("reactor: stress, what is closed while io_uring reports it is seen to end") {
+    NEEDS_IO_URING();
     const weft_test::with_test_points points;
     close_while_reported(p, kind, reactor_kind::io_uring);
 }
@@ -108,6 +110,7 @@ POOL_TEST("reactor: stress, what is closed while io_uring reports it is seen to 
 // The kernel ends a poll whose thread is gone when it has something to report: it is submitted
 // again, while the descriptor is closed.
 WEFT_TEST("reactor: stress, closed while it is submitted again") {
+    NEEDS_IO_URING();
     const weft_test::with_test_points points;
     const long rounds = weft_test::stress_count(1'000);
     for (long i = 0; i < rounds; ++i) {

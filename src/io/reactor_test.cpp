@@ -20,11 +20,16 @@
 
 #include "backends.hpp"
 #include "io_support.hpp"
+#include "io_uring_support.hpp"
 
 using namespace weft;
 using io::reactor_kind;
 
 namespace {
+
+// All tests of this program, when the environment asks for io_uring.
+[[maybe_unused]] const bool asked_for =
+    (weft_test::before_each = &weft_test::need_what_is_asked_for, true);
 
 // Waits for a byte, and says which reactor served.
 reactor_kind wait_for_a_byte(io::pipe& ends) {
@@ -101,11 +106,23 @@ WEFT_TEST("reactor: where the kernel refuses io_uring, epoll serves") {
         refused = refuse_io_uring();
         if (!refused) return;
         CHECK(!io::is_available(reactor_kind::io_uring));
+        CHECK(weft_test::kernel_refuses_io_uring().find("not permitted") != std::string::npos);
         loop s;
         io::choose_reactor(s, reactor_kind::io_uring);
         CHECK(in_use_on(s) == reactor_kind::epoll);
     }).join();
     if (!refused) GTEST_SKIP() << "seccomp filters are refused here";
+}
+
+// Otherwise those that want it would be skipped for a reason of our own.
+WEFT_TEST("reactor: io_uring is to be had where the kernel gives it to anybody") {
+    if (!weft_test::built_with_io_uring) GTEST_SKIP() << "built without liburing";
+    const std::string reason = weft_test::kernel_refuses_io_uring();
+    if (!reason.empty()) GTEST_SKIP() << "no io_uring here: " << reason;
+    CHECK(io::is_available(reactor_kind::io_uring));
+    loop s;
+    io::choose_reactor(s, reactor_kind::io_uring);
+    CHECK(in_use_on(s) == reactor_kind::io_uring);
 }
 
 WEFT_TEST("reactor: two loops with different ones pass bytes to each other") {

@@ -21,6 +21,9 @@ namespace {
 class sentence_test : public testing::Test {
 public:
     explicit sentence_test(body run) : run_(run) {}
+    void SetUp() override {
+        if (before_each != nullptr) before_each();
+    }
     void TestBody() override { run_(); }
 
 private:

@@ -24,6 +24,9 @@ using body = void (*)();
 /// Makes `run` a test; `variant`, if there is one, is put behind its name.
 bool add(std::string_view sentence, std::string_view variant, const char* file, int line, body run);
 
+/// Runs before each test, if a program sets it, before main(); it may skip the test, or fail it.
+inline body before_each = nullptr;
+
 /// What CHECK and REQUIRE do when the condition does not hold.
 void check_failed(const char* condition, const char* file, int line);
 void require_failed(const char* condition, const char* file, int line);
