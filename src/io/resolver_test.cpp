@@ -4,10 +4,12 @@
 #include <weft/io/resolver.hpp>
 
 #include <algorithm>
+#include <string>
 #include <thread>
 
 #include <weft/exec/loop.hpp>
 #include <weft/io/resolve.hpp>
+#include <weft/io/tcp.hpp>
 #include <weft/scope/deadline.hpp>
 #include <weft/sync/wait_group.hpp>
 
@@ -239,4 +241,36 @@ WEFT_TEST("resolver: options that make no sense have a name") {
     CHECK(refused({.tries = -1}) == std::errc::invalid_argument);
     CHECK(refused({.servers = {address("127.0.0.1", 53)}, .system = true}) ==
           std::errc::operation_not_supported);
+}
+
+namespace {
+
+// Somebody listens at one of these addresses of a name, and nobody at the others; whether who
+// connects comes out there.
+bool comes_out_at(const address& live, const std::vector<address>& found) {
+    const auto stream = io::tcp_stream::connect(found, 10s);
+    return stream && stream->peer_address().value() == live;
+}
+
+}  // namespace
+
+POOL_TEST("resolver: of a name's addresses that which answers is connected to, whichever it is") {
+    NEEDS_CARES();
+    weft_test::name_server server;
+    io::resolver names({.servers = {server.where()}, .cache = 0});
+    for (const char* const where : {"127.0.0.1", "127.0.0.2", "::1"}) {
+        const auto listener = io::tcp_listener::bind(address(where, 0));
+        if (!listener) GTEST_SKIP() << where << ": " << listener.error().message();
+        const address live = listener->local_address().value();
+        bool right = false;
+        std::size_t addresses = 0;
+        fiber f(p, options(), [&] {
+            const auto found = names.resolve("local.test.", std::to_string(live.port())).value();
+            addresses = found.size();
+            right = comes_out_at(live, found);
+        });
+        f.join();
+        CHECK(addresses == 3);
+        CHECK(right);
+    }
 }

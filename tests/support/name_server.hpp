@@ -11,6 +11,7 @@
 //     none   no such name                       empty  no address
 //     wrong  the server says that it failed     mute   nothing at all
 //     late   nothing to the first two questions, then as one
+//     local  A 127.0.0.1 and 127.0.0.2, AAAA ::1
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -105,11 +106,16 @@ private:
             put_record(reply, name, cname, 5, {3, 'o', 'n', 'e', 0xc0, 0x12});
             name = reply.size() - 6;
         }
-        const int count = label == "four" ? 4 : 1;
-        for (int i = 1; i <= count && asked == a; ++i)
-            put_record(reply, name, a, ttl, {192, 0, 2, static_cast<unsigned char>(i)});
-        if (asked == aaaa && label == "both") {
-            bytes number{0x20, 0x01, 0x0d, 0xb8};
+        const bool local = label == "local";
+        const int count = label == "four" ? 4 : local ? 2 : 1;
+        for (int i = 1; i <= count && asked == a; ++i) {
+            bytes number{192, 0, 2, static_cast<unsigned char>(i)};
+            if (local) number = {127, 0, 0, static_cast<unsigned char>(i)};
+            put_record(reply, name, a, ttl, number);
+        }
+        if (asked == aaaa && (label == "both" || local)) {
+            bytes number;
+            if (!local) number = {0x20, 0x01, 0x0d, 0xb8};
             number.resize(16);
             number[15] = 1;
             put_record(reply, name, aaaa, ttl, number);
