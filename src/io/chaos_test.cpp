@@ -14,6 +14,7 @@
 #include <weft/fiber/fiber.hpp>
 #include <weft/io/serve.hpp>
 #include <weft/io/tcp.hpp>
+#include <weft/sync/latch.hpp>
 #include <weft/sync/wait_group.hpp>
 
 #include "chaos_proxy.hpp"
@@ -22,6 +23,7 @@
 
 using namespace weft;
 using weft_test::chaos_proxy;
+using weft_test::stress_count;
 
 namespace {
 
@@ -109,12 +111,62 @@ void soak(pool& p, stack_kind kind, long count, int drop_one_in) {
     CHECK(served <= count);
 }
 
-void on_every_pool(long count, int drop_one_in) {
+// All clients have got an answer before any goes on, and then each writes while it reads.
+void soak_at_once(pool& p, stack_kind kind, long clients, long each) {
+    auto listener = io::tcp_listener::bind(io::address::loopback_ipv4(0)).value();
+    const auto counter = std::make_shared<echo_counter>(clients * each);
+    fiber server(p, [&] { io::serve(listener, [counter](peer& c) { (*counter)(c); }); });
+    chaos_proxy proxy({listener.local_address().value(), 30, 0});
+    fiber between(p, [&] { proxy.run(); });
+    std::vector<io::tcp_stream> streams(static_cast<std::size_t>(clients));
+    latch answered_once(clients);
+    wait_group all;
+    std::atomic<long> answered = 0;
+    const auto writes = [&](long i) {
+        const auto done = all.guard();
+        io::tcp_stream& mine = streams[static_cast<std::size_t>(i)];
+        for (long k = 1; k < each; ++k) CHECK(mine.write_all(message(k * clients + i)));
+        CHECK(mine.shutdown_write());
+    };
+    const auto reads = [&](long i) {
+        const auto done = all.guard();
+        io::tcp_stream& mine = streams[static_cast<std::size_t>(i)];
+        mine = io::tcp_stream::connect(proxy.where()).value();
+        CHECK(mine.write_all(message(i)));
+        io::buffered_reader lines(mine);
+        for (long k = 0; k < each; ++k) {
+            const auto back = lines.read_until("\n");
+            if (!back || *back != message(k * clients + i))
+                ADD_FAILURE() << "not what was sent: " << k * clients + i;
+            else
+                ++answered;
+            if (k != 0) continue;
+            answered_once.count_down();
+            answered_once.wait();
+            go(p, {.kind = kind}, [&writes, i] { writes(i); });
+        }
+        if (lines.read_until("\n").error() != errc::end_of_stream)
+            ADD_FAILURE() << "more than was sent, or no end";
+    };
+    all.add(static_cast<std::size_t>(2 * clients));
+    for (long i = 0; i < clients; ++i) go(p, {.kind = kind}, [&reads, i] { reads(i); });
+    all.wait();
+    between.request_stop();
+    between.join();
+    server.request_stop();
+    server.join();
+    CHECK(answered == clients * each);
+    CHECK(proxy.most_at_once() == clients);
+    for (const std::atomic<int>& times : counter->came) CHECK(times == 1);
+}
+
+template <class Soak>
+void on_every_pool(Soak soak_on) {
     for (const weft_test::pool_variant& one : weft_test::pool_variants) {
         SCOPED_TRACE(one.name);
         const weft_test::no_descriptor_left descriptors;
         pool p({.workers = one.workers, .force_migrate = one.moved});
-        soak(p, one.kind, count, drop_one_in);
+        soak_on(p, one.kind);
         p.drain();
     }
 }
@@ -122,9 +174,13 @@ void on_every_pool(long count, int drop_one_in) {
 }  // namespace
 
 WEFT_TEST("chaos: stress, every message comes once through a proxy that splits and stalls") {
-    on_every_pool(weft_test::stress_count(20'000), 0);
+    on_every_pool([](pool& p, stack_kind kind) { soak(p, kind, stress_count(20'000), 0); });
 }
 
 WEFT_TEST("chaos: stress, no message comes twice when connections are dropped in the middle") {
-    on_every_pool(weft_test::stress_count(20'000), 50);
+    on_every_pool([](pool& p, stack_kind kind) { soak(p, kind, stress_count(20'000), 50); });
+}
+
+WEFT_TEST("chaos: stress, sixteen connections under way at once, both ways at once") {
+    on_every_pool([](pool& p, stack_kind kind) { soak_at_once(p, kind, 16, stress_count(1'500)); });
 }

@@ -44,6 +44,8 @@ public:
     [[nodiscard]] weft::io::address where() const { return listener_.local_address().value(); }
     [[nodiscard]] long dropped() const { return dropped_; }
     [[nodiscard]] long pieces() const { return pieces_; }
+    /// How many connections it had at the same time.
+    [[nodiscard]] long most_at_once() const { return most_at_once_; }
 
 private:
     using peer = weft::io::connection<weft::io::tcp_stream>;
@@ -52,9 +54,13 @@ private:
         auto there = weft::io::tcp_stream::connect(how_.to);
         if (!there) return;
         const unsigned seed = how_.seed + static_cast<unsigned>(++turn_) * 7919;
+        const long now = ++under_way_;
+        for (long most = most_at_once_; most < now;)
+            if (most_at_once_.compare_exchange_weak(most, now)) break;
         weft::fiber back([&] { pump(*there, here.stream(), *there, seed + 1); });
         pump(here.stream(), *there, *there, seed);
         back.join();
+        --under_way_;
     }
 
     // Both streams are closed when one direction fails or is dropped.
@@ -121,6 +127,8 @@ private:
     std::atomic<int> turn_ = 0;
     std::atomic<long> dropped_ = 0;
     std::atomic<long> pieces_ = 0;
+    std::atomic<long> under_way_ = 0;
+    std::atomic<long> most_at_once_ = 0;
 };
 
 }  // namespace weft_test
