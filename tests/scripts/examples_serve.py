@@ -2,10 +2,12 @@
 """examples_serve.py - the servers of examples/ against clients that are not ours.
 
 Each is started on a free port, talked to over loopback, and asked to end by SIGTERM while somebody
-is connected; it must end with status 0.
+is connected; it must end with status 0. All of that with either reactor; where the kernel or the
+build has no io_uring, with epoll alone.
 
 SPDX-License-Identifier: Apache-2.0
 """
+import ctypes
 import os
 import pathlib
 import shlex
@@ -23,6 +25,19 @@ def command(name, *arguments):
     return [*EMULATOR, str(EXAMPLES / name), *map(str, arguments)]
 
 
+def kernel_has_io_uring():
+    """Whether it gives a ring to anybody who asks."""
+    parameters = ctypes.create_string_buffer(120)
+    ring = ctypes.CDLL(None).syscall(425, 4, parameters)  # io_uring_setup
+    if ring >= 0:
+        os.close(ring)
+    return ring >= 0
+
+
+def built_with_io_uring():
+    return b"io_uring_queue_init_params" in (EXAMPLES / "echo_server").read_bytes()
+
+
 class Server:
     """One that runs until the end of a block."""
 
@@ -34,6 +49,13 @@ class Server:
 
     def __enter__(self):
         return self
+
+    def reactors(self):
+        """Those that it has made: epoll, io_uring."""
+        numbers = pathlib.Path(f"/proc/{self.process.pid}/fd").iterdir()
+        links = {os.readlink(number) for number in numbers}
+        known = {"anon_inode:[eventpoll]": "epoll", "anon_inode:[io_uring]": "io_uring"}
+        return {known[link] for link in links & known.keys()}
 
     def connect(self):
         peer = socket.create_connection(("127.0.0.1", self.port), timeout=30)
@@ -55,6 +77,8 @@ def echo():
         for i, (peer, lines) in enumerate(peers):
             peer.sendall(f"line {i}\n".encode())
             assert lines.readline() == f"line {i}\n"
+        if not EMULATOR:  # which has descriptors of its own
+            assert server.reactors() == {os.environ["WEFT_REACTOR"]}, server.reactors()
         peer, lines = peers[0]
         sent = b"x" * 100_000
         peer.sendall(sent + b"\n")
@@ -121,9 +145,20 @@ def main():
     if "thread" in os.environ.get("SANITIZE", ""):
         print("TSan holds signals back from threads that sleep")
         return 77
-    for test in (echo, chat, forward, crawl):
-        test()
-        print(f"{test.__name__}: good")
+    reactors = ["epoll"]
+    if not built_with_io_uring():
+        print("io_uring: built without it")
+    elif not kernel_has_io_uring():
+        print("io_uring: refused by the kernel")
+    else:
+        reactors.append("io_uring")
+    for reactor in reactors:
+        os.environ["WEFT_REACTOR"] = reactor
+        for test in (echo, chat, forward):
+            test()
+            print(f"{test.__name__}, {reactor}: good")
+    crawl()
+    print("crawl: good")
     return 0
 
 
