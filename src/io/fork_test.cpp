@@ -127,7 +127,7 @@ void fork_beside(const weft_test::pool_variant& variant, reactor_kind which, Beg
     });
     while (!begun || rounds == 0 || waiting_to_read() < 4) std::this_thread::yield();
     CHECK(has_reactor(which));
-    for (int i = 0; i < 5; ++i) {
+    for (int i = 0; i < 2; ++i) {
         const long seen = rounds;
         CHECK(begin(p, options) == before);
         while (rounds < seen + 3) std::this_thread::yield();  // all goes on
