@@ -54,7 +54,7 @@ private:
         : here(std::move(ends.first)), there(std::move(ends.second)) {}
 };
 
-void wait_until_one(const pool& where, std::string_view does) {
+[[maybe_unused]] void wait_until_one(const pool& where, std::string_view does) {
     for (bool found = false; !found; std::this_thread::yield())
         where.describe([&](std::string_view line) { found = found || line.contains(does); });
 }
