@@ -141,16 +141,15 @@ result<descriptor> listener_socket::bind_and_listen(const address& where,
     result<descriptor> made = detail::make_socket(where, SOCK_STREAM);
     if (!made) return made;
     const int number = made->native_handle();
-    const auto set = [number](int level, int name) {
-        const int one = 1;
-        return system_call([&] { return ::setsockopt(number, level, name, &one, sizeof one); });
+    const auto set = [number](int level, int name, int value) {
+        return system_call([&] { return ::setsockopt(number, level, name, &value, sizeof value); });
     };
     const bool is_local = where.family() == address_family::local;
     long done = 0;
-    if (options.reuse_address && !is_local) done = set(SOL_SOCKET, SO_REUSEADDR);
-    if (done >= 0 && options.reuse_port) done = set(SOL_SOCKET, SO_REUSEPORT);
-    if (done >= 0 && options.ipv6_only && where.family() == address_family::ipv6)
-        done = set(IPPROTO_IPV6, IPV6_V6ONLY);
+    if (options.reuse_address && !is_local) done = set(SOL_SOCKET, SO_REUSEADDR, 1);
+    if (done >= 0 && options.reuse_port) done = set(SOL_SOCKET, SO_REUSEPORT, 1);
+    if (done >= 0 && where.family() == address_family::ipv6)
+        done = set(IPPROTO_IPV6, IPV6_V6ONLY, options.ipv6_only ? 1 : 0);
     const auto* const name = static_cast<const sockaddr*>(where.data());
     const auto size = static_cast<socklen_t>(where.size());
     if (done >= 0) done = system_call([&] { return ::bind(number, name, size); });

@@ -137,7 +137,7 @@ struct listen_options {
     bool reuse_address = true;
     /// SO_REUSEPORT: several listeners share the port, and the system spreads connections.
     bool reuse_port = false;
-    /// An IPv6 listener takes no IPv4 connections.
+    /// An IPv6 listener takes no IPv4 connections. If not, it does, whatever the system's default.
     bool ipv6_only = false;
     /// How long accept() pauses when there are no descriptors or no memory; doubled each time, up
     /// to a hundred times that.
