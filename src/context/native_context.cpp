@@ -43,7 +43,9 @@ template <class Frame>
 Frame* place_first_frame(std::span<std::byte> stack) {
     static_assert(sizeof(Frame) % 16 == 0);
     const auto high = reinterpret_cast<std::uintptr_t>(stack.data() + stack.size());
-    return reinterpret_cast<Frame*>(high / 16 * 16 - sizeof(Frame));
+    auto* const frame = reinterpret_cast<Frame*>(high / 16 * 16 - sizeof(Frame));
+    detail::make_plain_memory(std::as_writable_bytes(std::span(frame, 1)));
+    return frame;
 }
 
 }  // namespace
