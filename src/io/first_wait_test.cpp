@@ -31,10 +31,16 @@ int error_of_a_read(io::pipe_reader& from) {
     return got ? 0 : got.error().value();
 }
 
+// UBSan reads a vptr that it has not met by way of a pipe(2) of its own, and takes it for a wrong
+// one if there is none to be had.
+#define NEEDS_NO_DESCRIPTOR_OF_UBSAN() \
+    if (WEFT_ASAN) GTEST_SKIP() << "UBSan itself needs descriptors"
+
 }  // namespace
 
 // Each of its own descriptors may be the one that is missing.
 MATRIX_TEST("reactor: a first wait without descriptors fails by name, and the next one waits") {
+    NEEDS_NO_DESCRIPTOR_OF_UBSAN();
     io::pipe ends = io::pipe::make().value();
     all_descriptors_taken taken;
     int first = 0;
@@ -57,6 +63,7 @@ MATRIX_TEST("reactor: a first wait without descriptors fails by name, and the ne
 }
 
 MATRIX_TEST("reactor: first waits of every kind without descriptors fail by name") {
+    NEEDS_NO_DESCRIPTOR_OF_UBSAN();
     auto [here, there] = weft_test::tcp_pair();
     io::pipe ends = io::pipe::make().value();
     const all_descriptors_taken taken;
@@ -72,6 +79,7 @@ MATRIX_TEST("reactor: first waits of every kind without descriptors fail by name
 }
 
 POOL_TEST("reactor: first waits of a pool without descriptors fail by name, all of them") {
+    NEEDS_NO_DESCRIPTOR_OF_UBSAN();
     constexpr int readers = 4;
     std::vector<io::pipe> pipes;
     for (int i = 0; i < readers; ++i) pipes.push_back(io::pipe::make().value());
@@ -98,6 +106,7 @@ POOL_TEST("reactor: first waits of a pool without descriptors fail by name, all 
 }
 
 WEFT_TEST("descriptor: a plain thread that would wait without descriptors is told by name") {
+    NEEDS_NO_DESCRIPTOR_OF_UBSAN();
     io::pipe ends = io::pipe::make().value();
     int said = 0;
     {
@@ -111,6 +120,7 @@ WEFT_TEST("descriptor: a plain thread that would wait without descriptors is tol
 
 // A reactor has two, and the first that is made may be the last that is to be had.
 WEFT_TEST("reactor: one that cannot be made in whole gives back what it has") {
+    NEEDS_NO_DESCRIPTOR_OF_UBSAN();
     io::pipe ends = io::pipe::make().value();
     loop s;
     io::choose_reactor(s, io::reactor_kind::io_uring);
