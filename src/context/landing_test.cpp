@@ -10,7 +10,8 @@ WEFT_TEST("landing: a switch and a throw where the processor asks for landing pa
     const weft_test::subprocess_result result = weft_test::run_program("context_landing", {});
     SCOPED_TRACE(result.describe());
     CHECK(result.exited_with(0));
-    if (result.says("unchecked")) GTEST_SKIP() << "nobody checks indirect branches here";
+    if (result.says("unchecked"))
+        GTEST_SKIP() << "this processor does not check indirect branches (no BTI)";
     CHECK(result.says("right\n"));
 }
 

@@ -62,7 +62,8 @@ extern "C" FILE* fopen(const char* path, const char* mode) {
 
 POOL_TEST("connect: by a name whose first addresses are dead it comes out at the live one") {
     if (!io::shared_resolver().asks_servers())
-        GTEST_SKIP() << "built without c-ares, or nsswitch.conf names more";
+        GTEST_SKIP() << "glibc resolves names here (no c-ares, or nsswitch.conf), and reads no "
+                        "table of ours";
     const named several(loopbacks());
     for (const std::string& where : loopbacks()) {
         const auto listener = tcp_listener::bind(address(where, 0));
@@ -84,7 +85,8 @@ POOL_TEST("connect: by a name whose first addresses are dead it comes out at the
 
 POOL_TEST("connect: by a name whose addresses are all dead it says why") {
     if (!io::shared_resolver().asks_servers())
-        GTEST_SKIP() << "built without c-ares, or nsswitch.conf names more";
+        GTEST_SKIP() << "glibc resolves names here (no c-ares, or nsswitch.conf), and reads no "
+                        "table of ours";
     const named several(loopbacks());
     std::string port;
     {
@@ -100,7 +102,8 @@ POOL_TEST("connect: by a name whose addresses are all dead it says why") {
 // A full backlog of 0 does not answer, and refuses nothing.
 POOL_TEST("connect: by a name whose first address says nothing it comes out at the live one") {
     if (!io::shared_resolver().asks_servers())
-        GTEST_SKIP() << "built without c-ares, or nsswitch.conf names more";
+        GTEST_SKIP() << "glibc resolves names here (no c-ares, or nsswitch.conf), and reads no "
+                        "table of ours";
     const named several({"127.0.0.1", "127.0.0.2"});
     const auto one = tcp_listener::bind(address("127.0.0.1", 0), {.backlog = 0}).value();
     const std::string port = std::to_string(one.local_address().value().port());

@@ -22,6 +22,11 @@
 using namespace weft;
 using weft_test::all_descriptors_taken;
 
+// UBSan reads a vptr that it has not met by way of a pipe(2) of its own, and takes it for a wrong
+// one if there is none to be had.
+#define NEEDS_NO_DESCRIPTOR_OF_UBSAN() \
+    if (WEFT_ASAN) GTEST_SKIP() << "UBSan checks types by pipe(2), and this leaves no descriptor"
+
 namespace {
 
 // Of a read that would have to wait.
@@ -30,11 +35,6 @@ int error_of_a_read(io::pipe_reader& from) {
     const auto got = from.read_some(one);
     return got ? 0 : got.error().value();
 }
-
-// UBSan reads a vptr that it has not met by way of a pipe(2) of its own, and takes it for a wrong
-// one if there is none to be had.
-#define NEEDS_NO_DESCRIPTOR_OF_UBSAN() \
-    if (WEFT_ASAN) GTEST_SKIP() << "UBSan itself needs descriptors"
 
 }  // namespace
 

@@ -1,5 +1,7 @@
 // io_stress_test.cpp - descriptors under cancellation, closing and reuse, on several threads.
 //
+// Long, for all of it is done to the same few kinds of streams, by the same fibers and threads.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <signal.h>
 #include <sys/time.h>

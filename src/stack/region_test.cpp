@@ -19,9 +19,9 @@
 using weft::stack;
 using weft::detail::add_region;
 using weft::detail::guard_size;
+using weft::detail::is_in_region;
 using weft::detail::region;
 using weft::detail::remove_region;
-using weft::detail::is_in_region;
 using weft::detail::stack_guarded_at;
 
 namespace {

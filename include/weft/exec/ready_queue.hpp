@@ -166,7 +166,7 @@ private:
     runnable* behind_ = nullptr;  // while it is long
     std::size_t fetched_ = 0;     // pops in a row that fetched ahead
     std::ptrdiff_t fetch_from_ = fetch_from;
-    unsigned lines_ = lines;  // of what each touches
+    unsigned lines_ = lines;                    // of what each touches
     std::array<runnable*, distance> coming_{};  // those that were fetched, the last at fetched_ - 1
 };
 
