@@ -132,6 +132,7 @@ void soak_at_once(pool& p, stack_kind kind, long clients, long each) {
         const auto done = all.guard();
         io::tcp_stream& mine = streams[static_cast<std::size_t>(i)];
         mine = io::tcp_stream::connect(proxy.where()).value();
+        CHECK(mine.set_send_buffer(1024));  // so that who writes has to wait
         CHECK(mine.write_all(message(i)));
         io::buffered_reader lines(mine);
         for (long k = 0; k < each; ++k) {

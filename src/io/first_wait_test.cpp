@@ -22,11 +22,6 @@
 using namespace weft;
 using weft_test::all_descriptors_taken;
 
-// UBSan reads a vptr that it has not met by way of a pipe(2) of its own, and takes it for a wrong
-// one if there is none to be had.
-#define NEEDS_NO_DESCRIPTOR_OF_UBSAN() \
-    if (WEFT_ASAN) GTEST_SKIP() << "UBSan checks types by pipe(2), and this leaves no descriptor"
-
 namespace {
 
 // Of a read that would have to wait.

@@ -214,11 +214,15 @@ result<descriptor> listener_socket::accept_descriptor(address* from) {
                                  SOCK_NONBLOCK | SOCK_CLOEXEC);
             });
         });
+        std::error_code error;
         if (taken) {
             if (from != nullptr) *from = address::from_system(&who, size).value_or(address());
-            return descriptor::adopt_prepared(static_cast<int>(*taken));
+            result<descriptor> made = descriptor::adopt_prepared(static_cast<int>(*taken));
+            if (made) return made;
+            error = {ENOMEM, std::system_category()};  // ours: its connection is closed
+        } else {
+            error = taken.error();
         }
-        const std::error_code error = taken.error();
         if (!is_from_system(error)) return std::unexpected(error);
         if (ended_meanwhile(error.value())) {
             aborted_.add();

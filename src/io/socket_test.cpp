@@ -10,6 +10,7 @@
 
 #include <weft/io/tcp.hpp>
 #include <weft/io/udp.hpp>
+#include <weft/io/unix.hpp>
 #include <weft/scope/deadline.hpp>
 #include <weft/sync/wait_group.hpp>
 
@@ -286,6 +287,27 @@ MATRIX_TEST(
     run();
     CHECK(done == size);
     for (std::size_t i = 0; i < size; ++i) REQUIRE(got[i] == weft_test::byte_at(i));
+}
+
+MATRIX_TEST("unix: one report for both directions wakes the reader and the writer") {
+    auto [here, there] = io::unix_stream::pair().value();
+    const int far = there.native_handle();
+    std::byte some[4096]{};
+    while (::send(here.native_handle(), some, sizeof some, MSG_DONTWAIT) > 0) {}
+    std::byte got[1];
+    bool wrote = false;
+    bool read = false;
+    spawn([&, stream = &here] { wrote = stream->write_some(bytes("w")).has_value(); });
+    spawn([&, stream = &here] { read = stream->read_some(got).has_value(); });
+    run_until_blocked();
+    CHECK((!wrote && !read));
+    while (::recv(far, some, sizeof some, MSG_DONTWAIT) > 0) {}
+    CHECK(::send(far, some, 1, 0) == 1);
+    run_until_blocked();
+    CHECK(wrote);
+    CHECK(read);
+    here.close();
+    run();
 }
 
 MATRIX_TEST("tcp: a write that is cancelled in its middle tells how far it came") {

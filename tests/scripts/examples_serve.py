@@ -71,6 +71,12 @@ class Server:
         assert failure[0] is not None or status == 0, f"ended with status {status}"
 
 
+def hear(lines, wanted):
+    """Reads until that line; the end of the connection is none."""
+    while (line := lines.readline()) != wanted:
+        assert line, f"the connection ended before {wanted!r}"
+
+
 def echo():
     with Server("echo_server", 0) as server:
         peers = [server.connect() for _ in range(20)]
@@ -98,17 +104,14 @@ def chat():
         for name in ("ann", "bob", "eve"):
             peer, lines = server.connect()
             peer.sendall(f"{name}\n".encode())
-            while lines.readline() != f"{name} is here\n":
-                pass
+            hear(lines, f"{name} is here\n")
             peers.append((peer, lines))
         peers[0][0].sendall(b"hello all\n")
         for _, lines in peers[1:]:
-            while lines.readline() != "ann: hello all\n":
-                pass
+            hear(lines, "ann: hello all\n")
         peers[2][0].close()
         peers[2][1].close()
-        while peers[0][1].readline() != "eve has left\n":
-            pass
+        hear(peers[0][1], "eve has left\n")
 
 
 def forward():
