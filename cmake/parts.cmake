@@ -15,7 +15,8 @@ set(WEFT_STANDARD_HEADERS
   <mutex> <optional> <stop_token> <string> <system_error> <thread> <vector>)
 
 # weft_program(TARGET KIND): the same for small programs, once for those of a KIND, which have the
-# same flags. dev does without, so it finds what one forgets.
+# same flags; weft's own with them, for examples include all of it. dev does without, so it finds
+# what one forgets.
 function(weft_program target kind)
   if(NOT WEFT_COMPILED_HEADERS OR WEFT_LINT)
     return()
@@ -24,7 +25,11 @@ function(weft_program target kind)
   if(first)
     target_precompile_headers(${target} REUSE_FROM ${first})
   else()
-    target_precompile_headers(${target} PRIVATE ${WEFT_STANDARD_HEADERS})
+    set(headers ${WEFT_STANDARD_HEADERS})
+    if(NOT kind STREQUAL "program")
+      list(APPEND headers <weft/weft.hpp>)
+    endif()
+    target_precompile_headers(${target} PRIVATE ${headers})
     set_property(GLOBAL PROPERTY weft_first_${kind} ${target})
   endif()
 endfunction()

@@ -105,9 +105,11 @@ class Fiber:
     def is_cancelled(self):
         return int(load(self.block["attention"])) & CANCELLED != 0
 
-    def runs_on_its_worker(self):
-        """Whether the worker that it last came to by itself says so."""
-        worker = self.block["on"]
+    def runs_on_its_thread(self):
+        """Whether it runs on a thread of its own, as its worker says."""
+        if self.kind() != "thread":
+            return False
+        worker = self.pointer.cast(type_of("thread_fiber").pointer())["on"]
         try:
             return int(worker) != 0 and int(worker["current"]) == self.address
         except gdb.MemoryError:
@@ -295,7 +297,7 @@ stack of each that is not running and has one of its own (kinds own and ucontext
         fibers = all_fibers()
         running = running_addresses()
         for fiber in fibers:
-            runs = fiber.address in running or fiber.runs_on_its_worker()
+            runs = fiber.address in running or fiber.runs_on_its_thread()
             self.show(fiber, runs)
             if arguments:
                 self.show_backtrace(fiber, runs)

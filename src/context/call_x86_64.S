@@ -3,7 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cet.h>
 
-// The arguments of the function stay in their registers, and its result in rax.
+// The arguments of the function stay in their registers, and its result in rax. Where it returns to
+// has a name: one that leaves for long may look whether it was called from here, and drop the two
+// words that this frame has (fiber/leave_swapped_x86_64.S).
     .macro  call_and_jump_back name, function
     .globl  \name
     .type   \name, @function
@@ -14,6 +16,9 @@
     subq    $8, %rsp
     .cfi_adjust_cfa_offset 8
     call    *\function
+    .globl  \name\()_returns
+    .hidden \name\()_returns
+\name\()_returns:
     addq    $8, %rsp
     .cfi_adjust_cfa_offset -8
     popq    %rcx
@@ -25,7 +30,7 @@
     .endm
 
     .text
-    call_and_jump_back weft_call_switching, %rdx
-    call_and_jump_back weft_call_waiting, %r8
-    call_and_jump_back weft_call_leaving, %rcx
+    call_and_jump_back weft_v0_call_switching, %rdx
+    call_and_jump_back weft_v0_call_waiting, %r8
+    call_and_jump_back weft_v0_call_leaving, %rcx
     .section .note.GNU-stack, "", @progbits

@@ -3,8 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "context/carry.hpp"
 
-#include <utility>
-
 #include <weft/base/assert.hpp>
 
 #include "context/fp_control.hpp"
@@ -28,9 +26,8 @@ void keep_fp_control_no_more() noexcept {
 
 }  // namespace
 
-// That it is one is known to the thread while it runs, and to the context that it is saved in while
-// it waits: not always the one it was made in, for one that resumes another is saved in a place of
-// the other's.
+// That it is one is known to the thread while it runs, and to the frame of its switch while it
+// waits.
 [[gnu::noinline, gnu::cold]] void keep_fp_control(std::uint64_t own) noexcept {
     thread_block& thread = this_thread_block();
     thread.fp_control = read_fp_control();
@@ -40,7 +37,6 @@ void keep_fp_control_no_more() noexcept {
 }
 
 [[gnu::noinline, gnu::cold]] void put_away(context_state& from) noexcept {
-    from.flags = 0;
     exception_words& words = *find_exception_words();
     if (words.any()) {
         from.caught_exceptions = words.caught;
@@ -65,11 +61,10 @@ void keep_fp_control_no_more() noexcept {
     remember(words);
 }
 
-[[gnu::noinline, gnu::cold]] void take_up(context_state& mine) noexcept {
-    const std::uint32_t flags = std::exchange(mine.flags, 0U);
-    if ((flags & context_state::holds_exceptions) != 0)
+[[gnu::noinline, gnu::cold]] void take_up(const context_state& mine) noexcept {
+    if ((mine.flags & context_state::holds_exceptions) != 0)
         *find_exception_words() = {mine.caught_exceptions, mine.uncaught_exceptions};
-    if ((flags & context_state::keeps_fp_control) != 0) keep_fp_control(mine.own_fp_control);
+    if ((mine.flags & context_state::keeps_fp_control) != 0) keep_fp_control(mine.own_fp_control);
 }
 
 }  // namespace weft::inline v0::detail

@@ -11,9 +11,9 @@
 //      take_up()  <------------------ switch
 //
 // Nearly always both are zero, and must_put_away() says so with three loads and a branch. What was
-// put away is taken up where it was (carry_and_swap), so whoever switches need not ask about the
-// other side. Floating-point control words go along only with a context that was made to keep its
-// own.
+// put away is taken up where it was, in the same frame (carry_and_swap), so whoever switches need
+// not ask about the other side. Floating-point control words go along only with a context that was
+// made to keep its own.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -34,15 +34,15 @@ namespace weft::inline v0::detail {
     return must_put_away(*exceptions_of_this_thread());
 }
 
-/// Takes the thread's exception state into `from`, and its floating-point control words if the one
-/// that runs keeps its own. The thread has none, and its own words, afterwards.
+/// Takes the thread's exception state into `from`, which is empty, and its floating-point control
+/// words if the one that runs keeps its own. The thread has none, and its own words, afterwards.
 void put_away(context_state& from) noexcept;
 
 /// The same for a context that is finished: there is nothing of it to keep.
 void put_away_finished() noexcept;
 
 /// What put_away() took, for the one that goes on.
-void take_up(context_state& mine) noexcept;
+void take_up(const context_state& mine) noexcept;
 
 /// A context that keeps its own floating-point control words goes on, or begins, with these.
 void keep_fp_control(std::uint64_t own) noexcept;

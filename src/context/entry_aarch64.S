@@ -6,11 +6,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
     .text
-    .globl  weft_context_entry
-    .hidden weft_context_entry
-    .type   weft_context_entry, %function
+    .globl  weft_v0_context_entry
+    .hidden weft_v0_context_entry
+    .type   weft_v0_context_entry, %function
     .p2align 4
-weft_context_entry:
+weft_v0_context_entry:
     .cfi_startproc
     .cfi_undefined x30
     hint    #34                     // bti c
@@ -20,7 +20,7 @@ weft_context_entry:
     blr     x9
     brk     #0
     .cfi_endproc
-    .size   weft_context_entry, .-weft_context_entry
+    .size   weft_v0_context_entry, .-weft_v0_context_entry
     .section .note.GNU-stack, "", %progbits
 
 // What a compiler says of each object: every indirect branch into it meets a landing pad (BTI), and

@@ -7,11 +7,11 @@
 #include <cet.h>
 
     .text
-    .globl  weft_context_entry
-    .hidden weft_context_entry
-    .type   weft_context_entry, @function
+    .globl  weft_v0_context_entry
+    .hidden weft_v0_context_entry
+    .type   weft_v0_context_entry, @function
     .p2align 4
-weft_context_entry:
+weft_v0_context_entry:
     .cfi_startproc
     .cfi_undefined rip
     _CET_ENDBR
@@ -21,5 +21,5 @@ weft_context_entry:
     call    *%rax
     ud2
     .cfi_endproc
-    .size   weft_context_entry, .-weft_context_entry
+    .size   weft_v0_context_entry, .-weft_v0_context_entry
     .section .note.GNU-stack, "", @progbits

@@ -9,7 +9,7 @@
 
 #if WEFT_NATIVE_SWITCH
 
-extern "C" void weft_context_entry();
+extern "C" void weft_v0_context_entry();
 
 namespace weft::inline v0 {
 
@@ -74,7 +74,7 @@ native_context native_context::make(std::span<std::byte> stack, context_entry en
 #endif
         made.registers_.stack_pointer = frame;
     }
-    made.registers_.resume_address = reinterpret_cast<void*>(&weft_context_entry);
+    made.registers_.resume_address = reinterpret_cast<void*>(&weft_v0_context_entry);
     return made;
 }
 
@@ -88,11 +88,14 @@ WEFT_NO_SANITIZE void native_context::jump(native_context& to) noexcept {
     detail::jump_from_here(to);
 }
 
+// What is put away waits in this frame, so that a context, of which there may be a million, has no
+// room for it.
 [[gnu::noinline, gnu::cold]] detail::arrival<native_context> detail::carry_and_swap(
     native_context& from, native_context& to) noexcept {
-    put_away(from.state_);
+    context_state mine;
+    put_away(mine);
     const arrival<native_context> at = swap_registers(from, to);
-    take_up(at.mine.state_);
+    take_up(mine);
     return at;
 }
 

@@ -43,7 +43,11 @@ constexpr std::size_t smallest_stack = 2 * sizeof(ucontext_t) + 2048;
 constexpr std::ptrdiff_t first_words = 256;
 
 // makecontext passes ints; a pointer travels as two of them.
-WEFT_NO_SANITIZE void start(unsigned low, unsigned high) {
+//
+// The instruction before it belongs to nobody: while swapcontext goes here for the first time, a
+// walk of the stack takes our address for one that is returned to, and looks at the byte before it.
+// In whatever function the compiler has put there it would go astray; so it ends.
+[[gnu::patchable_function_entry(1, 1)]] WEFT_NO_SANITIZE void start(unsigned low, unsigned high) {
     const auto address = static_cast<std::uintptr_t>(std::uint64_t{high} << 32 | low);
     const auto* frame = reinterpret_cast<const first_frame*>(address);
     detail::arrived(nullptr);
@@ -127,7 +131,8 @@ portable_context portable_context::make(std::span<std::byte> stack, context_entr
     to.saved_->left = &from;
     const native_fp_keeper keeper = leave_native_fp_keeper();
     const bool puts_away = detail::must_put_away();
-    if (puts_away) detail::put_away(from.state_);
+    detail::context_state state;
+    if (puts_away) detail::put_away(state);
     std::size_t lowest_words = 16;
     asm volatile("" : "+r"(lowest_words));  // of a known size, it might lie anywhere in the frame
     end_walks_at(__builtin_alloca(lowest_words));
@@ -136,7 +141,7 @@ portable_context portable_context::make(std::span<std::byte> stack, context_entr
     detail::leaving(from.record_, to.record_, fake_stack);
     const int failed = ::swapcontext(&here.context, &to.saved_->context);
     detail::arrived(fake_stack);
-    if (puts_away) detail::take_up(here.mine->state_);
+    if (puts_away) detail::take_up(state);
     return_to_native_fp_keeper(keeper);
     WEFT_ASSERT(failed == 0, "context: swapcontext failed");
     return {*here.mine, here.left};

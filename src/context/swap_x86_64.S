@@ -13,7 +13,8 @@
 //
 // On arrival rdi points to the context that was left, or is zero after a jump; that is returned.
 // The last step is a jump and not a `ret`: the processor's stack of return addresses is the other
-// side's (weft/context/call_switching.hpp).
+// side's (weft/context/call_switching.hpp). Nearly always the other side left by this very
+// function: that is asked for, and so it goes on at 1 without a jump.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <cet.h>
@@ -30,10 +31,10 @@
     .endm
 
     .text
-    .globl  weft_swap_and_return
-    .type   weft_swap_and_return, @function
+    .globl  weft_v0_swap_and_return
+    .type   weft_v0_swap_and_return, @function
     .p2align 6
-weft_swap_and_return:
+weft_v0_swap_and_return:
     .cfi_startproc
     _CET_ENDBR
     keep    rbx
@@ -49,8 +50,10 @@ weft_swap_and_return:
     .cfi_undefined rip
     movq    0(%rsi), %rsp
     movq    8(%rsi), %rbp
-    jmpq    *16(%rsi)
+    cmpq    %rax, 16(%rsi)
+    jne     2f
     .cfi_restore_state
+    .cfi_remember_state
 1:  _CET_ENDBR
     movq    %rdi, %rax
     back    r15
@@ -62,6 +65,9 @@ weft_swap_and_return:
     .cfi_adjust_cfa_offset -8
     .cfi_register rip, rcx
     jmpq    *%rcx
+    .cfi_restore_state
+    .cfi_undefined rip
+2:  jmpq    *16(%rsi)
     .cfi_endproc
-    .size   weft_swap_and_return, .-weft_swap_and_return
+    .size   weft_v0_swap_and_return, .-weft_v0_swap_and_return
     .section .note.GNU-stack, "", @progbits

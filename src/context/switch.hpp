@@ -26,7 +26,7 @@
 #include "context/carry.hpp"
 
 #if defined(__x86_64__)
-extern "C" const void* weft_swap_and_return(void* from, void* to) noexcept;  // swap_x86_64.S
+extern "C" const void* weft_v0_swap_and_return(void* from, void* to) noexcept;  // swap_x86_64.S
 #endif
 
 namespace weft::inline v0::detail {
@@ -85,7 +85,7 @@ static_assert(std::is_standard_layout_v<native_context> &&
 #if defined(__x86_64__) && !WEFT_ASAN && !WEFT_TSAN
 [[nodiscard, gnu::always_inline]] inline const void* swap_and_return(native_context& from,
                                                                      native_context& to) noexcept {
-    return ::weft_swap_and_return(&from, &to);
+    return ::weft_v0_swap_and_return(&from, &to);
 }
 #else
 [[nodiscard]] const void* swap_and_return(native_context& from, native_context& to) noexcept;
@@ -120,6 +120,9 @@ static_assert(std::is_standard_layout_v<native_context> &&
 [[nodiscard]] inline bool is_called(const native_context& body) noexcept {
     return body.registers_.resume_address == nullptr;
 }
+
+/// How many bytes at the high end of its stack a body needs no more, once it was left.
+[[nodiscard]] inline std::size_t spent_by(const native_context&) noexcept { return spent_at_start; }
 
 /// swap_here(), or the call that starts a body; the entry may return while is_called() holds.
 [[gnu::always_inline]] inline void enter_here(native_context& from, native_context& body,
@@ -179,6 +182,8 @@ namespace weft::inline v0::detail {
 }
 
 [[nodiscard]] inline bool is_called(const portable_context&) noexcept { return false; }
+
+[[nodiscard]] inline std::size_t spent_by(const portable_context&) noexcept { return 0; }
 
 [[gnu::always_inline]] inline void enter_here(portable_context& from, portable_context& body,
                                               std::span<std::byte>, context_entry, void*) noexcept {

@@ -35,6 +35,9 @@
 namespace weft::inline v0::detail {
 
 inline constexpr std::size_t red_zone = 0;
+/// At the high end of a stack, of a body that was left once: two words that were read when it
+/// began.
+inline constexpr std::size_t spent_at_start = 16;
 
 [[gnu::always_inline]] inline registers_on_arrival transfer(
     native_context::registers& from, native_context::registers& to) noexcept {

@@ -13,7 +13,7 @@
 //                          +----------------------+  <- lowest_used()
 //
 // A new context has in rsp the address of two words at the top of its stack, {entry, argument}, and
-// its resume address is weft_context_entry (entry_x86_64.S), which pops both and calls.
+// its resume address is weft_v0_context_entry (entry_x86_64.S), which pops both and calls.
 //
 // On arrival rsi points to the context that goes on and rdi to the one that was left, as whoever
 // switched had them; after a jump rdi is zero.
@@ -48,6 +48,10 @@
 namespace weft::inline v0::detail {
 
 inline constexpr std::size_t red_zone = 128;
+/// At the high end of a stack, of a body that was left once: two words that were read when it
+/// began, and an address that it returns to no more. An unwinder looks at that, and ends there; all
+/// bodies on a stack have the same, or one that means the same.
+inline constexpr std::size_t spent_at_start = 24;
 
 [[gnu::always_inline]] inline registers_on_arrival transfer(
     native_context::registers& from, native_context::registers& to) noexcept {
@@ -106,6 +110,10 @@ inline constexpr std::size_t red_zone = 128;
         "pushq %%rcx\n\t"
         "pushq $0\n\t"  // for the alignment
         "xorl %%ebp, %%ebp\n\t"
+        "xorl %%r12d, %%r12d\n\t"  // what nobody uses stays zero, and need not be kept
+        "xorl %%r13d, %%r13d\n\t"  // (fiber/leave_swapped_x86_64.S)
+        "xorl %%r14d, %%r14d\n\t"
+        "xorl %%r15d, %%r15d\n\t"
         "call *%%rax\n\t"
         "movq 8(%%rsp), %%rcx\n\t"
         "movq 0(%%rcx), %%rsp\n\t"

@@ -55,6 +55,9 @@ void claim_bytes(std::span<std::byte> whole_stack, std::span<std::byte> parked) 
         return;
     const std::size_t below = red_zone(whole_stack, parked);
     static_cast<void>(VALGRIND_MAKE_MEM_UNDEFINED(parked.data() - below, parked.size() + below));
+    const std::byte* const above = parked.data() + parked.size();
+    const std::byte* const high = whole_stack.data() + whole_stack.size();
+    static_cast<void>(VALGRIND_MAKE_MEM_DEFINED(above, static_cast<std::size_t>(high - above)));
 }
 
 void copy_bytes(std::byte* to, const std::byte* from, std::size_t size) noexcept {

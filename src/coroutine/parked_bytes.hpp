@@ -19,7 +19,15 @@ void copy_bytes(std::byte* to, const std::byte* from, std::size_t size) noexcept
 
 /// Before bytes are copied to `parked`, for valgrind: it takes what lies below the stack pointer of
 /// whoever used the stack last for free, and the red zone below the one that goes on for usable.
+/// What is above them was there all the time.
 void claim_bytes(std::span<std::byte> whole_stack, std::span<std::byte> parked) noexcept;
+
+/// Whether this build does anything in the next two: others need not call them.
+#if WEFT_ASAN || WEFT_CHECKS
+inline constexpr bool hides_bytes = true;
+#else
+inline constexpr bool hides_bytes = false;
+#endif
 
 /// Makes the locals of a parked coroutine unusable where they lie; returns what it takes to undo
 /// that. ASan builds poison them. Dev builds turn them into garbage. Other builds do nothing.

@@ -1,4 +1,5 @@
-// swapped_backend.hpp - the switches of the swapped back end, inlined into coroutine_block.cpp.
+// swapped_backend.hpp - the switches of the swapped back end, inlined into coroutine_block.cpp and
+// fiber_switch.cpp.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -6,53 +7,75 @@
 #include <weft/coroutine/shared_stack.hpp>
 
 #include "context/switch.hpp"
+#include "coroutine/parked_bytes.hpp"
 
 namespace weft::inline v0 {
 
-[[gnu::always_inline]] inline void swapped_backend::begin_visits() {
-    make_room();
-    shared_.back_ = &shared_.resumer_;
-    detail::enter_here(shared_.resumer_, body_, shared_.stack_.span(), entry_, argument_);
-}
+namespace detail {
 
-/// One visit to the body, by somebody who does not stand on the shared stack.
-[[gnu::always_inline]] inline void swapped_backend::visit() {
-    begin_visits();
-    settle();
+[[gnu::always_inline]] inline void swapped_place::begin_visits(context& body, context_entry entry,
+                                                               void* argument) {
+    make_room(body, entry, argument);
+    shared_->back_ = &shared_->resumer_;
+    enter_here(shared_->resumer_, body, shared_->stack_.span(), entry, argument);
 }
 
 // Not if it needs memory for who is there now, and not from inside a coroutine: what that keeps is
-// found by whoever entered it (lowest_kept()).
-[[gnu::always_inline]] inline bool swapped_backend::can_follow(
-    const swapped_backend& left) const noexcept {
-    const swapped_backend* const there = shared_.occupant_;
-    return &shared_ != &left.shared_ &&
-           (there == nullptr || there == this || there->used_ <= there->buffer_size_) &&
-           left.shared_.holds(__builtin_frame_address(0));
+// found by whoever entered it (kept_outside()).
+[[gnu::always_inline]] inline bool swapped_place::can_follow(
+    const swapped_place& left) const noexcept {
+    const swapped_place* const there = shared_->occupant_;
+    return shared_ != left.shared_ &&
+           (there == nullptr || there == this || there->used() <= there->buffer_size_) &&
+           left.shared_->holds(__builtin_frame_address(0));
 }
 
-[[gnu::always_inline]] inline void swapped_backend::follow(swapped_backend& left) noexcept {
-    make_room();
-    shared_.back_ = left.shared_.back_;
-    detail::swap_here(left.body_, body_);
+[[gnu::always_inline]] inline void swapped_place::make_way(context& body,
+                                                           const swapped_place& left) noexcept {
+    make_room(body, nullptr, nullptr);
+    shared_->back_ = left.shared_->back_;
 }
+
+// After a visit.
+[[gnu::always_inline]] inline void swapped_place::settle(const context& body) noexcept {
+    shared_->in_use_ = false;
+    if (shared_->occupant_ == nullptr) return;  // it finished
+    const std::byte* lowest = body.lowest_kept();
+    if (!shared_->holds(lowest)) [[unlikely]]
+        lowest = kept_outside(body);
+    used_words_ = static_cast<std::uint32_t>((shared_->kept_below_ - lowest + 7) / 8);
+    ++shared_->counters_.parks;
+    if constexpr (hides_bytes) hidden_ = hide_bytes(parked_bytes());
+}
+
+[[gnu::always_inline]] inline context& swapped_place::back() noexcept { return *shared_->back_; }
+
+[[gnu::always_inline]] inline void swapped_place::leave(context& body) { swap_here(body, back()); }
+
+[[gnu::always_inline]] inline void swapped_place::finish(const context& body) {
+    shared_->occupant_ = nullptr;
+    if (is_called(body)) return;
+    jump_from_here(back());
+}
+
+}  // namespace detail
+
+/// One visit to the body, by somebody who does not stand on the shared stack.
+[[gnu::always_inline]] inline void swapped_backend::visit() {
+    begin_visits(body_, entry_, argument_);
+    settle(body_);
+}
+
+[[gnu::always_inline]] inline void swapped_backend::leave() { swapped_place::leave(body_); }
+
+[[gnu::always_inline]] inline void swapped_backend::finish() { swapped_place::finish(body_); }
 
 [[gnu::always_inline]] inline void swapped_backend::enter() {
-    if (shared_.holds(__builtin_frame_address(0))) [[unlikely]]
+    if (shared().holds(__builtin_frame_address(0))) [[unlikely]]
         return enter_from_inside();
     visit();
-    if (shared_.wish_ != nullptr) [[unlikely]]
+    if (shared().wish_ != nullptr) [[unlikely]]
         fulfil_wishes();
-}
-
-[[gnu::always_inline]] inline void swapped_backend::leave() {
-    detail::swap_here(body_, *shared_.back_);
-}
-
-[[gnu::always_inline]] inline void swapped_backend::finish() {
-    shared_.occupant_ = nullptr;
-    if (detail::is_called(body_)) return;
-    detail::jump_from_here(*shared_.back_);
 }
 
 }  // namespace weft::inline v0

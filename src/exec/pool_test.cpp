@@ -19,7 +19,9 @@
 #include <thread>
 #include <vector>
 
+#include <weft/base/thread_block.hpp>
 #include <weft/exec/post.hpp>
+#include <weft/exec/worker.hpp>
 
 #include "backends.hpp"
 #include "test_points.hpp"
@@ -486,4 +488,17 @@ WEFT_TEST("pool: counters: the time asleep grows while a worker sleeps") {
     const auto asleep = p.counters(0).idle;
     post_one_by_one(p, 1);
     CHECK(p.counters(0).idle >= asleep);
+}
+
+WEFT_TEST("pool: one that looks for its wake before it leaves has no more turns than a chain has") {
+    if (usable_cpus() == 1) GTEST_SKIP() << "with one CPU nobody looks before he leaves";
+    pool p({.workers = 2});
+    std::uint32_t stayed = 0;
+    beside_a_sleeper(p, [&] {
+        detail::worker& here = *detail::this_thread_block().runs_for;
+        const auto has_come = [](const void*) noexcept { return true; };
+        while (stayed < 1000 && here.await_closely(has_come, nullptr)) ++stayed;
+    });
+    EXPECT_GT(stayed, 0U);  // else nothing is tested
+    EXPECT_LE(stayed, detail::worker::ticks_between);
 }

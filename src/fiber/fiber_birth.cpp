@@ -37,7 +37,7 @@ template <class Block>
 [[gnu::always_inline]] inline fiber_block* construct(void* memory, executor& home, const birth& how,
                                                      fiber_marks marks) noexcept {
     auto* const block = ::new (memory) Block(home, how, marks);
-    if constexpr (requires { block->where.registers_; })
+    if constexpr (std::is_same_v<Block, own_fiber> && requires { block->where.registers_; })
         block->touches_offset = static_cast<std::uint16_t>(
             reinterpret_cast<std::byte*>(&block->where) - reinterpret_cast<std::byte*>(block));
     return block;
@@ -203,9 +203,9 @@ constexpr std::size_t plain_offset =
 }
 
 [[gnu::always_inline]] inline bool is_plain(const executor& home, const birth& how) noexcept {
-    return &how.options == &nothing_told && !how.has_handle && how.size <= small_callable &&
-           how.alignment <= most_aligned && home.stacks() == nullptr &&
-           home.residents_.load(std::memory_order_acquire) != nullptr &&
+    return (&how.options == &nothing_told || tells_nothing(how.options)) && !how.has_handle &&
+           how.size <= small_callable && how.alignment <= most_aligned &&
+           home.stacks() == nullptr && home.residents_.load(std::memory_order_acquire) != nullptr &&
            !home.stopping_.load(std::memory_order_acquire);
 }
 

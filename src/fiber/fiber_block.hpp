@@ -7,12 +7,12 @@
 //
 // A block begins a cache line. Whoever wakes a fiber touches the first, whoever switches from or to
 // it the first and the third; the second and what follows the registers are for its birth, its end
-// and reports:
+// and reports, and of a swapped one for who makes room:
 //
 //     0   runnable | waiter | permit | home
 //    64   activity | how it was born | the list of its executor
-//   128   what a wait looks at | registers
-//   192   exceptions in flight | counts, and the rest
+//   128   what a wait looks at | registers | counts
+//   192   task values | what else its kind has
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -20,7 +20,6 @@
 #include <atomic>
 #include <exception>
 #include <memory>
-#include <optional>
 
 #include <weft/coroutine/backend.hpp>
 #include <weft/exec/timer_queue.hpp>
@@ -78,13 +77,12 @@ struct fiber_block : fiber_front {
     cancel_reason stop_reason = cancel_reason::none;  // the fiber's own
     std::atomic<bool> has_handle = false;             // an exception is kept for join()
     bool finished = false;
-    context where;  // of kind own
+    context where;  // of kind own or swapped
 
     // At its birth and at its end.
     std::atomic<std::uint32_t> references = 1;
     std::uint32_t allocated = 0;    // bytes of this block, callable included
     task_values* values = nullptr;  // counted; the fiber alone, once it runs
-    fiber_worker* on = nullptr;     // who runs it, for one on a thread of its own
 #if WEFT_TSAN
     void* tsan_fiber = nullptr;
 #endif
@@ -104,6 +102,9 @@ struct wait_timer : timer_node {
 
 struct own_fiber final : fiber_block {
     using fiber_block::fiber_block;
+#if !WEFT_NATIVE_SWITCH
+    void* unused = nullptr;  // so that no block is as small as fiber_extras (fiber_census.cpp)
+#endif
 };
 struct ucontext_fiber final : fiber_block {
     using fiber_block::fiber_block;
@@ -112,10 +113,11 @@ struct ucontext_fiber final : fiber_block {
 struct thread_fiber final : fiber_block {
     using fiber_block::fiber_block;
     std::unique_ptr<thread_backend> where;
+    fiber_worker* on = nullptr;  // who runs it
 };
 struct swapped_fiber final : fiber_block {
     using fiber_block::fiber_block;
-    std::optional<swapped_backend> where;  // from its first run to its end
+    swapped_place place;  // from its first run to its end
 };
 
 // A fiber that is parked is woken without touching any other line of its block.
@@ -123,6 +125,8 @@ static_assert(sizeof(runnable) + sizeof(waiter) + sizeof(executor*) <= 64 + size
 
 #if !WEFT_ASAN && !WEFT_TSAN
 static_assert(sizeof(own_fiber) <= 256, "a control block, registers included");
+// With two words of a callable it is four cache lines: what a parked one costs beside its bytes.
+static_assert(!WEFT_NATIVE_SWITCH || sizeof(swapped_fiber) + 2 * sizeof(void*) <= 256);
 #endif
 
 /// Guards what several threads touch in a block, for a few instructions.

@@ -126,10 +126,9 @@ void prepare_thread(fiber_worker& worker, thread_fiber& block) {
 void prepare_swapped(fiber_worker& worker, swapped_fiber& block) {
     if (worker.attachment == nullptr)
         throw std::invalid_argument("weft: a swapped fiber needs a loop or a pool");
-    coroutine_options options;
-    options.shared = &worker.attachment->next_shared();
-    block.where.emplace(options, &swapped_entry, static_cast<fiber_block*>(&block));
-    block.set_stack(options.shared->where().low, options.shared->where().size);
+    shared_stack& shared = worker.attachment->next_shared();
+    block.place.attach(shared);
+    block.set_stack(shared.where().low, shared.where().size);
 }
 
 // The function never runs; what was to be called is destroyed.
@@ -193,23 +192,25 @@ namespace {
 
 // Only `cancelled` is caught here: anything else finds no handler, so that terminate is called at
 // the throw, with the stack as it was.
-void run_bare(fiber_block& me) {
+[[gnu::always_inline]] inline void run_bare(fiber_block& me) {
     try {
         me.operate(me.callable(), birth_operation::run);
     } catch (const cancelled&) {}
 }
 
-// Not inlined: the frame of the one above would keep room for it, also of swapped fibers.
-[[gnu::noinline]] void run_catching(fiber_block& me) {
+// Not inlined: the frame of the one below would keep room for it, also of swapped fibers.
+[[gnu::noinline, gnu::cold]] void take_exception(fiber_block& me) {
+    if (!me.has_handle)
+        me.home->unhandled(std::current_exception(), me);
+    else
+        extras_of(me).error = std::current_exception();
+}
+
+[[gnu::always_inline]] inline void run_catching(fiber_block& me) {
     try {
         me.operate(me.callable(), birth_operation::run);
     } catch (const cancelled&) {
-    } catch (...) {
-        if (!me.has_handle)
-            me.home->unhandled(std::current_exception(), me);
-        else
-            extras_of(me).error = std::current_exception();
-    }
+    } catch (...) { take_exception(me); }
 }
 
 [[gnu::noinline]] void destroy_locals(fiber_block& me) noexcept {
@@ -227,7 +228,7 @@ void forget(fiber_block& me) noexcept {
 }
 
 // Everything that can be waited for, done on the fiber itself, before its stack goes.
-void finish(fiber_block& me) noexcept {
+[[gnu::always_inline]] inline void finish(fiber_block& me) noexcept {
     WEFT_ASSERT(me.isolated.held == nullptr, "actor_context: a fiber ended inside of one");
     if (!me.is_trivial()) me.operate(me.callable(), birth_operation::destroy);
     if (me.extras != nullptr) destroy_locals(me);
@@ -259,9 +260,7 @@ void finish(fiber_block& me) noexcept {
     if (woken != nullptr) woken->wake();
 }
 
-}  // namespace
-
-void live_on(fiber_block& me) {
+[[gnu::always_inline]] inline void live_here(fiber_block& me) {
     if (me.home->stopping_.load(std::memory_order_acquire)) [[unlikely]]
         request_stop(me, cancel_reason::shutdown);
     if (me.is_child()) {
@@ -274,6 +273,23 @@ void live_on(fiber_block& me) {
         run_bare(me);
     }
     finish(me);
+}
+
+}  // namespace
+
+void live_on(fiber_block& me) { live_here(me); }
+
+// In one frame, which is kept while the fiber waits. It is left by a jump, and so not instrumented:
+// in builds where that matters it calls what is. Nothing is left to be done when it begins: it is
+// its worker that enters it.
+WEFT_NO_SANITIZE void swapped_entry(void* block) {
+    auto& me = static_cast<swapped_fiber&>(*static_cast<fiber_block*>(block));
+#if WEFT_ASAN || WEFT_TSAN
+    live_on(me);
+#else
+    live_here(me);
+#endif
+    end_swapped(me);
 }
 
 // --- the end
@@ -348,7 +364,6 @@ fiber_block* successor_of(fiber_block& ended) noexcept {
     heir.tsan_fiber = ended.tsan_fiber;
 #endif
     heir.runnable::kind = ended.runnable::kind;
-    heir.on = &worker;
     bind_if_it_stays(worker, heir);
     worker.current = &heir;
     note_runs(heir);
@@ -368,7 +383,7 @@ runnable* after_end(fiber_worker& worker, fiber_block& ended) noexcept {
             static_cast<thread_fiber&>(ended).where.reset();
             break;
         case stack_kind::swapped:
-            static_cast<swapped_fiber&>(ended).where.reset();
+            static_cast<swapped_fiber&>(ended).place.detach();
             break;
     }
     feed_hungry(worker, *ended.home);

@@ -15,7 +15,8 @@ runnable* run_on(fiber_worker& worker, fiber_block& block) noexcept;
 void own_entry(void* block);
 void ucontext_entry(void* block);
 void thread_entry(void* block);
-void swapped_entry(void* block);
+/// Goes back for good, unless it never left: then it returns.
+void end_swapped(swapped_fiber& me);
 void live(fiber_block& me);
 /// Off the stack of one that left through its hooks: hands it to whoever resumes it.
 runnable* publish_left(fiber_worker& worker, fiber_block& left, runnable* resumed_by) noexcept;
@@ -35,6 +36,7 @@ void give_memory(void* memory, std::size_t size) noexcept;
 [[nodiscard]] bool prepare(fiber_worker& worker, fiber_block& block) noexcept;
 /// From the first instruction on its stack to the last.
 void live_on(fiber_block& me);
+void swapped_entry(void* block);
 /// Asks what runs after the one that ended. If that is a fiber that has not started it takes over
 /// the stack, and is returned. Otherwise it is in worker.then.
 [[nodiscard]] fiber_block* successor_of(fiber_block& ended) noexcept;

@@ -11,7 +11,7 @@
 //                             swap  ----------------> after(B); return what runs next
 //
 // A swapped fiber does so if the other has another shared stack of their worker: it makes room for
-// it there, and whoever goes on settles what it left on its own (swapped_backend::follow).
+// it there, and whoever goes on settles what it left on its own (swapped_place::make_way).
 //
 // On a loop a wait is published before the fiber leaves: only this thread resumes it. Where others
 // may, and for a suspend(), a hook or an end, what is to be done comes once it is off its stack
@@ -61,7 +61,7 @@ void run_first(fiber_worker& worker, runnable* r) noexcept {
 }
 
 // A fiber on a thread of its own stands in for its worker's thread.
-void adopt_thread(fiber_block& me) noexcept {
+void adopt_thread(thread_fiber& me) noexcept {
     thread_block& thread = this_thread_block();
     thread.runs_for = &me.on->exec;
     thread.fibers = me.on;
@@ -70,12 +70,43 @@ void adopt_thread(fiber_block& me) noexcept {
 
 constexpr auto swapped_kind = static_cast<std::uint8_t>(stack_kind::swapped) | started_bit;
 
-// A swapped fiber goes on: after another, or entered by its worker.
-[[gnu::always_inline]] inline void arrive_swapped(fiber_worker& worker) noexcept {
-    swapped_fiber* const left = std::exchange(worker.unsettled, nullptr);
-    if (left == nullptr) return;
-    left->where->settle();
-    arrive();
+}  // namespace
+
+// A swapped fiber goes on: after another, or entered by its worker. Says what its wait came to, if
+// that cannot be anything else.
+extern "C" [[gnu::visibility("hidden")]] unsigned char weft_v0_arrive_swapped() noexcept {
+    fiber_worker& worker = *fiber_worker::here();
+    if (swapped_fiber* const left = std::exchange(worker.unsettled, nullptr)) {
+        left->place.settle(left->where);
+        arrive();
+    }
+    return std::to_underlying(wait_outcome::event);
+}
+
+#if WEFT_NATIVE_SWITCH && defined(__x86_64__)
+extern "C" unsigned char weft_v0_leave_swapped(context& from, context& to) noexcept;
+#endif
+
+namespace {
+
+// Switches, and returns what weft_v0_arrive_swapped() does. A function that ends in it leaves
+// nothing of its own on the stack, where it would be kept while the fiber waits.
+#if WEFT_NATIVE_SWITCH && defined(__x86_64__) && !WEFT_ASAN && !WEFT_TSAN
+[[gnu::always_inline]] inline unsigned char leave_swapped(context& from, context& to) noexcept {
+    return weft_v0_leave_swapped(from, to);
+}
+#else
+[[gnu::noinline]] unsigned char leave_swapped(context& from, context& to) noexcept {
+    static_cast<void>(swap_and_return(from, to));
+    return weft_v0_arrive_swapped();
+}
+#endif
+
+// The same with exceptions in flight.
+[[gnu::noinline, gnu::cold]] unsigned char carry_and_leave_swapped(context& from,
+                                                                   context& to) noexcept {
+    static_cast<void>(carry_and_return(from, to));
+    return weft_v0_arrive_swapped();
 }
 
 // --- leaving
@@ -114,26 +145,33 @@ void leave_thread(fiber_worker& worker, thread_fiber& me, runnable* next) noexce
     adopt_thread(me);
 }
 
-// From one of the worker's shared stacks to another straight on, otherwise by the worker. Inlined:
-// a frame more would be kept, with the others, while the fiber waits.
-[[gnu::always_inline]] inline void leave_shared_stack(fiber_worker& worker, swapped_fiber& me,
-                                                      runnable* next) noexcept {
+// From one of the worker's shared stacks to another straight on, otherwise by the worker. Says that
+// the event came. Inlined, and to be the last thing that a function does: else a frame more would
+// be kept, with the others, while the fiber waits.
+[[gnu::always_inline]] inline unsigned char leave_shared_stack(fiber_worker& worker,
+                                                               swapped_fiber& me,
+                                                               runnable* next) noexcept {
     thread_block& thread = this_thread_block();
     me.running = thread.running;
+    context* to = nullptr;
     if (next != nullptr && next->kind == swapped_kind) {
         auto& other = static_cast<swapped_fiber&>(*next);
-        if (other.where->can_follow(*me.where)) [[likely]] {
+        if (other.place.can_follow(me.place)) [[likely]] {
             worker.current = &other;
             note_runs(other);
             thread.running = other.running;
             worker.unsettled = &me;
-            other.where->follow(*me.where);
-            return arrive_swapped(worker);
+            other.place.make_way(other.where, me.place);
+            to = &other.where;
         }
     }
-    worker.then = next;
-    me.where->leave();
-    arrive_swapped(worker);
+    if (to == nullptr) {
+        worker.then = next;
+        to = &me.place.back();
+    }
+    if (must_carry(*exceptions_of_this_thread(), *to)) [[unlikely]]
+        return carry_and_leave_swapped(me.where, *to);
+    return leave_swapped(me.where, *to);
 }
 
 [[gnu::noinline]] void leave_otherwise(fiber_worker& worker, fiber_block& me,
@@ -144,7 +182,8 @@ void leave_thread(fiber_worker& worker, thread_fiber& me, runnable* next) noexce
         case stack_kind::thread:
             return leave_thread(worker, static_cast<thread_fiber&>(me), next);
         case stack_kind::swapped:
-            return leave_shared_stack(worker, static_cast<swapped_fiber&>(me), next);
+            leave_shared_stack(worker, static_cast<swapped_fiber&>(me), next);
+            return;
         case stack_kind::own:
             return leave_for(worker, static_cast<own_fiber&>(me), next);
     }
@@ -178,12 +217,19 @@ template <class Request>
         fiber_list::of(*left.home).add(left);
 }
 
-// From then on the straight way is open to one of kind own.
-[[gnu::always_inline]] inline void list_on_loop(fiber_block& me) noexcept {
-    if ((me.attention.load(std::memory_order_relaxed) & apart_bit) == 0) return;
+// From then on the straight way is open to one of kind own. A locked operation would wait for every
+// store before it, those to a new stack among them: so it is done only where others may cancel.
+[[gnu::always_inline]] inline void list_on_loop(const fiber_worker& worker,
+                                                fiber_block& me) noexcept {
+    const std::uint8_t before = me.attention.load(std::memory_order_relaxed);
+    if ((before & apart_bit) == 0) return;
     list(me);
-    if (me.runnable::kind == own_kind)
-        me.attention.fetch_and(static_cast<std::uint8_t>(~apart_bit), std::memory_order_relaxed);
+    if (me.runnable::kind != own_kind) return;
+    constexpr auto others = static_cast<std::uint8_t>(~apart_bit);
+    if (worker.exec.closed)
+        me.attention.store(before & others, std::memory_order_relaxed);
+    else
+        me.attention.fetch_and(others, std::memory_order_relaxed);
 }
 
 // False: the fiber is cancelled already, and claimed for that.
@@ -284,7 +330,7 @@ void yield_otherwise(void*, void*) {
         worker.left = &me;
         return leave(worker, me, next);
     }
-    list_on_loop(me);
+    list_on_loop(worker, me);
     worker.exec.ready.push(&me);
     leave(worker, me, next);
 }
@@ -432,12 +478,10 @@ using endless_wait = given_wait<endless_operations>;
 }
 
 // What takes more than a step to find, or is no fiber to switch to.
-who_left leave_for_whatever(void* worker_side, void* block, void* next) {
+who_left leave_for_whatever(void* worker_side, void* block, void*) {
     auto& worker = *static_cast<fiber_worker*>(worker_side);
     auto& me = *static_cast<fiber_block*>(block);
-    auto* const picked = static_cast<runnable*>(next);
-    return leave_for_next(this_thread_block(), worker, me,
-                          picked != nullptr ? picked : worker.exec.pick());
+    return leave_for_next(this_thread_block(), worker, me, worker.exec.pick());
 }
 
 }  // namespace
@@ -452,8 +496,8 @@ namespace {
            me.attention.load(std::memory_order_relaxed) == apart_bit && me.isolated.held == nullptr;
 }
 
-// As wait_firmly_function(), of kind swapped. In one frame: it is kept, with those above it, while
-// the fiber waits.
+// As wait_firmly_function(), of kind swapped. While the fiber waits it has no frame: that would be
+// kept, with those above it. So the reason is not taken back, either.
 [[gnu::noinline]] unsigned char wait_firmly_swapped(void* given, void* known, std::uint64_t reason,
                                                     std::int64_t) {
     const firm_wait wait(given, known, reason, 0);
@@ -466,9 +510,7 @@ namespace {
         return std::to_underlying(wait_outcome::ready);
     }
     me.reason.store(standing(wait.reason), std::memory_order_relaxed);
-    leave_shared_stack(worker, me, worker.exec.pick());
-    me.reason.store(nullptr, std::memory_order_relaxed);
-    return std::to_underlying(wait_outcome::event);
+    return leave_shared_stack(worker, me, worker.exec.pick());
 }
 
 }  // namespace
@@ -522,7 +564,6 @@ template <class Leave>
     return std::to_underlying(wait_on_loop(worker, me, wait, [&] {
         me.reason.store(standing(wait.reason), std::memory_order_relaxed);
         leave_shared_stack(worker, me, worker.exec.pick());
-        me.reason.store(nullptr, std::memory_order_relaxed);
     }));
 }
 
@@ -561,7 +602,7 @@ namespace {
         // Only this thread resumes it, and it does so after it has left: so it may be published
         // from its own stack, and if the event is there, stay. pick() may well give this very
         // fiber.
-        list_on_loop(me);
+        list_on_loop(worker, me);
         if (!begin_wait(worker, me, request)) [[unlikely]] {
             request.outcome = wait_outcome::cancelled;
         } else if (request.call(request.callable, me)) [[likely]] {
@@ -667,11 +708,10 @@ namespace {
 }
 
 // With nobody it could switch to at once.
-who_left yield_to_whatever(void* worker_side, void* block, void* next) {
+who_left yield_to_whatever(void* worker_side, void* block, void*) {
     auto& worker = *static_cast<fiber_worker*>(worker_side);
     auto& me = *static_cast<fiber_block*>(block);
-    auto* picked = static_cast<runnable*>(next);
-    if (picked == nullptr) picked = worker.exec.pick();
+    runnable* const picked = worker.exec.pick();
     if (picked == nullptr && worker.exec.ticks.load(std::memory_order_relaxed) != 0)
         return &me.where;  // 0: perhaps the loop is stepped
     worker.exec.ready.push(&me);
@@ -690,9 +730,9 @@ who_left yield_specially(void*, void*, void*) {
     auto& worker = static_cast<fiber_worker&>(front);
     auto& me = static_cast<fiber_block&>(fiber);
     me.reason.store(meanwhile, std::memory_order_relaxed);
-    runnable* const next = worker.exec.pick_at_once();
-    if (next == nullptr || next->kind != own_kind) [[unlikely]]
-        return call_leaving(&leave_for_whatever, &worker, &me, next);
+    runnable* const next = worker.exec.pick_at_once(own_kind);
+    if (next == nullptr) [[unlikely]]
+        return call_leaving(&leave_for_whatever, &worker, &me, nullptr);
     return leave_straight_for(worker, me, *next);  // itself, if its event came meanwhile
 }
 
@@ -703,11 +743,9 @@ who_left yield_specially(void*, void*, void*) {
     fiber_block& me = *worker->current;
     if (me.is_special()) [[unlikely]]
         return call_leaving(&yield_specially, nullptr, nullptr, nullptr);
-    detail::worker& exec = worker->exec;
-    runnable* const next = exec.pick_at_once();
-    if (next == nullptr || next->kind != own_kind) [[unlikely]]
-        return call_leaving(&yield_to_whatever, worker, &me, next);
-    exec.ready.push(&me);
+    runnable* const next = worker->exec.pass_at_once(&me, own_kind);
+    if (next == nullptr) [[unlikely]]
+        return call_leaving(&yield_to_whatever, worker, &me, nullptr);
     return leave_straight_for(*worker, me, *next);
 }
 
@@ -728,12 +766,15 @@ void enter_function(void* block, void* side) {
             swap_here(worker.portable_home, static_cast<ucontext_fiber&>(me).where);
             break;
         case stack_kind::thread:
+            static_cast<thread_fiber&>(me).on = &worker;
             static_cast<thread_fiber&>(me).where->enter();
             break;
-        case stack_kind::swapped:
-            static_cast<swapped_fiber&>(me).where->begin_visits();
-            static_cast<swapped_fiber&>(*worker.current).where->settle();
+        case stack_kind::swapped: {
+            static_cast<swapped_fiber&>(me).place.begin_visits(me.where, &swapped_entry, &me);
+            auto& back = static_cast<swapped_fiber&>(*worker.current);
+            back.place.settle(back.where);
             break;
+        }
     }
 }
 
@@ -745,7 +786,6 @@ runnable* run_on(fiber_worker& worker, fiber_block& block) noexcept {
     worker.outside = thread.running;
     worker.current = &block;
     note_runs(block);
-    block.on = &worker;
     thread.running = block.running;
     call_switching(&enter_function, &block, &worker);
     thread.running = worker.outside;
@@ -806,7 +846,7 @@ WEFT_NO_SANITIZE void ucontext_entry(void* block) {
 
 // The back end hands over when this returns.
 void thread_entry(void* block) {
-    auto& me = *static_cast<fiber_block*>(block);
+    auto& me = static_cast<thread_fiber&>(*static_cast<fiber_block*>(block));
     adopt_thread(me);
     live(me);
     fiber_worker& worker = *fiber_worker::here();
@@ -814,13 +854,11 @@ void thread_entry(void* block) {
     worker.left = &me;
 }
 
-WEFT_NO_SANITIZE void swapped_entry(void* block) {
-    auto& me = static_cast<swapped_fiber&>(*static_cast<fiber_block*>(block));
-    live(me);
+WEFT_NO_SANITIZE void end_swapped(swapped_fiber& me) {
     fiber_worker& worker = *fiber_worker::here();
     worker.after = &after_end;
     worker.left = &me;
-    me.where->finish();
+    me.place.finish(me.where);
 }
 
 // First on its stack.

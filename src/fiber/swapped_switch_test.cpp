@@ -23,6 +23,7 @@
 #include <weft/fiber/suspend_hook.hpp>
 #include <weft/fiber/this_fiber.hpp>
 
+#include "fiber/fiber_block.hpp"
 #include "loops.hpp"
 #include "scarce_stacks.hpp"
 
@@ -229,3 +230,111 @@ WEFT_TEST("swapped: one that is destroyed or cancelled while it waits unwinds, o
     CHECK(unwound == 40);
     for (fiber& each : fibers) each.join();
 }
+
+// --- what a parked one keeps
+
+namespace {
+
+constexpr wait_reason parks{"is parked", false};
+
+std::size_t buffer_of(waiter& one) {
+    auto& block = static_cast<detail::fiber_block&>(static_cast<detail::fiber_front&>(one));
+    return static_cast<detail::swapped_fiber&>(block).place.buffer_size();
+}
+
+}  // namespace
+
+// The second of them: the first of a thread is entered by a switch.
+WEFT_TEST("swapped: one that waits in its first function keeps few bytes") {
+    loop s;
+    std::vector<waiter*> parked;
+    for (int i = 0; i < 40; ++i)
+        go(s, swapped, [&parked] {
+            wait(parks, no_deadline, [&parked](waiter& me) noexcept {
+                parked.push_back(&me);
+                return true;
+            });
+        });
+    s.poll();
+    REQUIRE(parked.size() == 40);
+    const std::size_t kept = buffer_of(*parked[1]);
+    CHECK(kept != 0);
+    CHECK(buffer_of(*parked[39]) == 0);  // it lies on its stack
+#if defined(__OPTIMIZE__) && !defined(__SSP_ALL__) && defined(__x86_64__) && WEFT_NATIVE_SWITCH && \
+    !WEFT_ASAN && !WEFT_TSAN
+#if defined(__clang__)
+    CHECK(kept <= 96);  // its first frame has two registers more, so all are kept
+#else
+    CHECK(kept <= 32);  // two registers and an address
+#endif
+#endif
+    for (waiter* const one : parked)
+        if (one->claim()) one->wake();
+    CHECK(!s.run());
+}
+
+#if defined(__x86_64__)
+
+// Calls function(argument) with r12 to r15 as they are given, and says what they are afterwards.
+extern "C" void weft_test_with_registers(void (*function)(void*), void* argument,
+                                         std::uint64_t* four);
+asm(R"(
+    .text
+    .type   weft_test_with_registers, @function
+weft_test_with_registers:
+    endbr64
+    pushq   %r12
+    pushq   %r13
+    pushq   %r14
+    pushq   %r15
+    pushq   %rdx
+    movq    %rdi, %rax
+    movq    %rsi, %rdi
+    movq    0(%rdx), %r12
+    movq    8(%rdx), %r13
+    movq    16(%rdx), %r14
+    movq    24(%rdx), %r15
+    call    *%rax
+    popq    %rdx
+    movq    %r12, 0(%rdx)
+    movq    %r13, 8(%rdx)
+    movq    %r14, 16(%rdx)
+    movq    %r15, 24(%rdx)
+    popq    %r15
+    popq    %r14
+    popq    %r13
+    popq    %r12
+    ret
+    .size   weft_test_with_registers, .-weft_test_with_registers
+)");
+
+// Those that are zero are not kept.
+WEFT_TEST("swapped: one finds its registers again, zero or not") {
+    loop s;
+    constexpr std::size_t count = 48;
+    std::vector<std::unique_ptr<gate>> gates;
+    for (std::size_t i = 0; i < count; ++i) gates.push_back(std::make_unique<gate>(i >= 32));
+    std::size_t right = 0;
+    for (std::size_t i = 0; i < count; ++i)
+        go(s, swapped, [&gates, &right, i] {
+            std::array<std::uint64_t, 4> registers;
+            for (std::size_t r = 0; r < 4; ++r) registers[r] = (i >> r & 1) * (i * 8 + r + 1);
+            const std::array<std::uint64_t, 4> before = registers;
+            for (int round = 0; round < 3; ++round)
+                weft_test_with_registers(
+                    [](void* mine) {
+                        yield();
+                        static_cast<gate*>(mine)->pass();
+                    },
+                    gates[i].get(), registers.data());
+            if (registers == before) ++right;
+        });
+    for (int round = 0; round < 3; ++round) {
+        s.poll();
+        for (const auto& each : gates) each->open();
+    }
+    CHECK(!s.run());
+    CHECK(right == count);
+}
+
+#endif

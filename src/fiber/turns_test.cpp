@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <chrono>
+#include <string>
 #include <vector>
 
 #include <weft/exec/pool.hpp>
@@ -30,12 +31,58 @@ MATRIX_TEST("turns: however many yield, each has its turn, in order") {
     }
 }
 
+// One that yields takes the last place and gives the first away in one step, if both are alike.
+LOOP_TEST("turns: of fibers of several kinds that yield, each has its turn, in order") {
+    using enum stack_kind;
+    constexpr stack_kind kinds[] = {own, own, swapped, own, ucontext, own, own};
+    std::vector<std::size_t> turns;
+    for (std::size_t i = 0; i < std::size(kinds); ++i)
+        go(s, {.kind = kinds[i]}, [&turns, i] {
+            for (int n = 0; n < 70; ++n) {
+                turns.push_back(i);
+                yield();
+            }
+        });
+    run();
+    REQUIRE(turns.size() == 70 * std::size(kinds));
+    for (std::size_t i = 0; i < turns.size(); ++i) REQUIRE(turns[i] == i % std::size(kinds));
+}
+
+LOOP_TEST("turns: one that yields lets the one in the slot run first, and then the queue") {
+    loop slotted({.external_wakes = false, .wake_slot = true});
+    std::string turns;
+    fiber_handle woken;
+    go(slotted, [&] {
+        woken = this_fiber::handle();
+        for (int n = 0; n < 3; ++n) {
+            park();
+            turns += 'b';
+        }
+    });
+    go(slotted, [&] {
+        for (int n = 0; n < 3; ++n) {
+            unpark(woken);
+            turns += 'a';
+            yield();
+        }
+    });
+    go(slotted, [&] {
+        for (int n = 0; n < 3; ++n) {
+            turns += 'c';
+            yield();
+        }
+    });
+    CHECK(!slotted.run());
+    CHECK(turns == "abcabcabc");
+}
+
 // The queue changes its ways with its length: order, and nobody lost, over all lengths.
 LOOP_TEST("turns: a queue that grows long and short again keeps its order") {
     std::vector<std::size_t> turns;
     std::size_t next = 0;
     const auto turn = [&turns](std::size_t i) { return [&turns, i] { turns.push_back(i); }; };
-    for (const std::size_t length : {9U, 255U, 256U, 511U, 512U, 513U, 700U, 1500U, 300U, 600U}) {
+    for (const std::size_t length :
+         {9U, 255U, 256U, 511U, 512U, 513U, 700U, 1535U, 1536U, 1537U, 2500U, 300U, 600U}) {
         while (next - turns.size() < length) spawn(turn(next++));
         while (next - turns.size() > length / 3) {
             REQUIRE(s.step());

@@ -5,7 +5,7 @@
 // misprediction, some 20 cycles each. So whatever switches is called through one place, with no
 // call between it and the switch:
 //
-//   user's code  --call-->  weft_call_switching  --call-->  function, which switches
+//   user's code  --call-->  weft_v0_call_switching  --call-->  function, which switches
 //
 // On the way out the `ret` of `function` goes to the same instruction on both sides, so the
 // prediction that the other side made is right; the last step, to the user's code, is an indirect
@@ -24,13 +24,13 @@
 #include <weft/context/context_state.hpp>
 
 #if WEFT_NATIVE_SWITCH && defined(__x86_64__)
-extern "C" void weft_call_switching(void* first, void* second, void (*function)(void*, void*));
-extern "C" unsigned char weft_call_waiting(void* first, void* second, std::uint64_t third,
-                                           std::int64_t fourth,
-                                           unsigned char (*function)(void*, void*, std::uint64_t,
-                                                                     std::int64_t));
-extern "C" const void* weft_call_leaving(void* first, void* second, void* third,
-                                         const void* (*function)(void*, void*, void*));
+extern "C" void weft_v0_call_switching(void* first, void* second, void (*function)(void*, void*));
+extern "C" unsigned char weft_v0_call_waiting(void* first, void* second, std::uint64_t third,
+                                              std::int64_t fourth,
+                                              unsigned char (*function)(void*, void*, std::uint64_t,
+                                                                        std::int64_t));
+extern "C" const void* weft_v0_call_leaving(void* first, void* second, void* third,
+                                            const void* (*function)(void*, void*, void*));
 #endif
 
 namespace weft::inline v0::detail {
@@ -41,7 +41,7 @@ using switching_function = void (*)(void* first, void* second);
 [[gnu::always_inline]] inline void call_switching(switching_function function, void* first,
                                                   void* second = nullptr) {
 #if WEFT_NATIVE_SWITCH && defined(__x86_64__)
-    ::weft_call_switching(first, second, function);
+    ::weft_v0_call_switching(first, second, function);
 #else
     function(first, second);
 #endif
@@ -54,7 +54,7 @@ using waiting_function = unsigned char (*)(void*, void*, std::uint64_t, std::int
                                                          void* second, std::uint64_t third,
                                                          std::int64_t fourth) {
 #if WEFT_NATIVE_SWITCH && defined(__x86_64__)
-    return ::weft_call_waiting(first, second, third, fourth, function);
+    return ::weft_v0_call_waiting(first, second, third, fourth, function);
 #else
     return function(first, second, third, fourth);
 #endif
@@ -66,7 +66,7 @@ using leaving_function = const void* (*)(void*, void*, void*);
 [[gnu::always_inline]] inline const void* call_leaving(leaving_function function, void* first,
                                                        void* second, void* third) {
 #if WEFT_NATIVE_SWITCH && defined(__x86_64__)
-    return ::weft_call_leaving(first, second, third, function);
+    return ::weft_v0_call_leaving(first, second, third, function);
 #else
     return function(first, second, third);
 #endif

@@ -1,8 +1,9 @@
-// context_state.hpp - what a context keeps besides its registers, for both implementations.
+// context_state.hpp - what goes with a context besides its registers, for both implementations.
 //
-// The exception state of the C++ runtime (so that a catch block may switch), the floating-point
-// control words (only on request), and what the sanitizers must know. Everything here is off the
-// hot path: the switch tests `flags` and goes on.
+// The exception state of the C++ runtime (so that a catch block may switch) and the floating-point
+// control words (only on request): few have any of it, so it waits in the frame of the switch
+// (src/context/carry.hpp) and a context has no room for it. What the sanitizers must know is in the
+// context, in their builds.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -10,7 +11,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <utility>
 
 #include <weft/base/version.hpp>
 
@@ -43,20 +43,10 @@ namespace detail {
 struct context_state {
     enum : std::uint32_t { holds_exceptions = 1, keeps_fp_control = 2 };
 
-    std::uint32_t flags = 0;                // what is kept here; none while it runs
+    std::uint32_t flags = 0;                // what is kept here
     std::uint32_t uncaught_exceptions = 0;  // with caught_exceptions: the two words of the C++
-    void* caught_exceptions = nullptr;      // runtime, while holds_exceptions is set
-    std::uint64_t own_fp_control = 0;       // while it is suspended, if keeps_fp_control is set
-
-    context_state() noexcept = default;
-    context_state(context_state&& other) noexcept { *this = std::move(other); }
-    context_state& operator=(context_state&& other) noexcept {  // leaves nothing behind
-        caught_exceptions = std::exchange(other.caught_exceptions, nullptr);
-        uncaught_exceptions = std::exchange(other.uncaught_exceptions, 0U);
-        flags = std::exchange(other.flags, 0U);
-        own_fp_control = std::exchange(other.own_fp_control, 0U);
-        return *this;
-    }
+    void* caught_exceptions = nullptr;      // runtime, if holds_exceptions is set
+    std::uint64_t own_fp_control = 0;       // if keeps_fp_control is set
 };
 
 // Where a switch arrived: `mine` is where the computation that goes on was found (not where it was

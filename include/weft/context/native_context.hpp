@@ -50,7 +50,6 @@ public:
         void* frame_pointer = nullptr;
         void* resume_address = nullptr;
     } registers_;
-    detail::context_state state_;
     [[no_unique_address]] detail::switch_record record_;
 
 private:

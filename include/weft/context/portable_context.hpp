@@ -44,7 +44,6 @@ public:
 private:
     detail::portable_place* saved_ = nullptr;  // on the stack that it describes
     std::byte* lowest_used_ = nullptr;         // of that stack
-    detail::context_state state_;
     [[no_unique_address]] detail::switch_record record_;
 };
 

@@ -10,7 +10,10 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
+#include <cstdint>
 #include <exception>
+#include <span>
 
 #include <weft/context/context.hpp>
 #include <weft/coroutine/options.hpp>
@@ -114,14 +117,86 @@ private:
     thread_cache* threads_;
 };
 
+class shared_stack;
+class swapped_backend;
+
+namespace detail {
+
+/// A place on a shared_stack: what one that runs there has, whether coroutine or fiber. Every
+/// swapped fiber has one, so it is small: what only coroutines need is in swapped_backend, and the
+/// context of the body is its owner's, who has one anyway.
+class swapped_place {
+public:
+    swapped_place() noexcept = default;
+    swapped_place(const swapped_place&) = delete;
+    swapped_place& operator=(const swapped_place&) = delete;
+    ~swapped_place() { detach(); }
+
+    /// From then on it is one of those that use the stack. Once.
+    /// Fails: as the stack's allocator does, if buffers are allocated at creation.
+    void attach(shared_stack& shared, bool keep_fp_control = false);
+    /// Not any more, if it was. After the body's end, or before its start.
+    void detach() noexcept;
+
+    /// Goes back to the resumer, from the body.
+    void leave(context& body);
+    /// The same for the last time; returns if the body was called and never left.
+    void finish(const context& body);
+    /// Gives back what it ran on, after the body's end.
+    void reclaim() noexcept;
+
+    // For one that goes straight from body to body: whoever runs after a switch settles the one
+    // that left.
+
+    /// Goes on with the body, which is entry(argument), from outside every shared stack; another
+    /// may have come back than was entered.
+    void begin_visits(context& body, context_entry entry, void* argument);
+    /// Whether make_way() may be called, by `left` from its own body.
+    [[nodiscard]] bool can_follow(const swapped_place& left) const noexcept;
+    /// Makes room for this one, which has begun before, and gives it the resumer of `left`, which
+    /// then has to switch to its body.
+    void make_way(context& body, const swapped_place& left) noexcept;
+    /// Where its body goes back to.
+    [[nodiscard]] context& back() noexcept;
+    /// After it has left, from elsewhere.
+    void settle(const context& body) noexcept;
+
+    /// Bytes of buffer that it holds now.
+    [[nodiscard]] std::size_t buffer_size() const noexcept { return buffer_size_; }
+
+protected:
+    /// Where it is.
+    [[nodiscard]] shared_stack& shared() const noexcept { return *shared_; }
+
+private:
+    enum class place : unsigned char { nowhere, on_stack, in_buffer };
+
+    void make_room(context& body, context_entry entry, void* argument);
+    void copy_out();
+    void copy_in() noexcept;
+    void reserve_buffer(std::size_t size);
+    void release_buffer() noexcept;
+    [[nodiscard]] const std::byte* kept_outside(const context& body) const noexcept;
+    [[nodiscard]] std::size_t used() const noexcept { return std::size_t{used_words_} * 8; }
+    [[nodiscard]] std::span<std::byte> parked_bytes() const noexcept;
+    void show_locals() noexcept;
+
+    shared_stack* shared_ = nullptr;
+    std::byte* buffer_ = nullptr;
+    std::size_t buffer_size_ = 0;
+    std::uintptr_t hidden_ = 0;     // what it takes to show its bytes again (dev and ASan builds)
+    std::uint32_t used_words_ = 0;  // of the stack, that it needs while it is parked
+    place place_ = place::nowhere;
+    bool keep_fp_control_ = false;
+};
+
+}  // namespace detail
+
 /// Runs on a shared_stack; parked, it costs the bytes that it uses. Pointers to its locals are
 /// valid only while it runs.
-class swapped_backend {
+class swapped_backend : private detail::swapped_place {
 public:
     swapped_backend(const coroutine_options& options, context_entry entry, void* argument);
-    swapped_backend(const swapped_backend&) = delete;
-    swapped_backend& operator=(const swapped_backend&) = delete;
-    ~swapped_backend();
 
     /// Fails: as the shared_stack's allocator does, when another has to be copied out; nothing
     /// happened then, and both can be resumed later.
@@ -130,55 +205,22 @@ public:
     void leave();
     /// The same for the last time; returns if the body was called and never left.
     void finish();
-    /// Gives back what it ran on, after the body's end.
-    void reclaim() noexcept;
+    using swapped_place::buffer_size;
+    using swapped_place::reclaim;
     /// The stack that it runs on.
     [[nodiscard]] stack where() const noexcept;
     /// The lowest address that the resumer needs of its own stack, while the body runs.
     [[nodiscard]] const std::byte* kept_by_resumer() const noexcept;
 
-    // For one that goes straight from body to body: whoever runs after a switch settles the one
-    // that left.
-
-    /// enter(), from outside every shared stack; another may have come back than was entered.
-    void begin_visits();
-    /// Whether follow() may be called, by `left` from its own body.
-    [[nodiscard]] bool can_follow(const swapped_backend& left) const noexcept;
-    /// Goes on where that one leaves, with its resumer.
-    void follow(swapped_backend& left) noexcept;
-    /// After it has left, from elsewhere.
-    void settle() noexcept;
-
-    /// Bytes of buffer that it holds now.
-    [[nodiscard]] std::size_t buffer_size() const noexcept { return buffer_size_; }
-
 private:
-    friend class shared_stack;
-    enum class place : unsigned char { nowhere, on_stack, in_buffer };
-
     void visit();
-    void make_room();
     void enter_from_inside();
     void fulfil_wishes();
-    void copy_out();
-    void copy_in() noexcept;
-    void reserve_buffer(std::size_t size);
-    void release_buffer() noexcept;
-    [[nodiscard]] const std::byte* lowest_kept() const noexcept;
-    [[nodiscard]] std::span<std::byte> parked_bytes() const noexcept;
-    void show_locals() noexcept;
 
-    shared_stack& shared_;
+    context body_;
     context_entry entry_;
     void* argument_;
-    context body_;
-    std::byte* buffer_ = nullptr;
-    std::size_t buffer_size_ = 0;
-    std::size_t used_ = 0;       // bytes, from the high end, that it needs while it is parked
-    std::uintptr_t hidden_ = 0;  // what it takes to show those bytes again (dev and ASan builds)
     std::exception_ptr wish_failure_;  // why the one it wished for was not entered
-    place place_ = place::nowhere;
-    bool keep_fp_control_;
 };
 
 }  // namespace weft::inline v0

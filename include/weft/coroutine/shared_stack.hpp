@@ -84,6 +84,7 @@ public:
     [[nodiscard]] stack where() const noexcept { return whole_; }
 
 private:
+    friend class detail::swapped_place;
     friend class swapped_backend;
 
     [[nodiscard]] bool holds(const void* address) const noexcept {
@@ -92,8 +93,9 @@ private:
 
     shared_stack_options options_;
     stack whole_;
-    stack stack_;                          // what is used of it
-    swapped_backend* occupant_ = nullptr;  // whose bytes are on the stack
+    stack stack_;                                // what is used of it
+    std::byte* kept_below_ = nullptr;            // above that, all bodies have the same
+    detail::swapped_place* occupant_ = nullptr;  // whose bytes are on the stack
     // A coroutine on this stack that resumes another on it leaves with that wish; whoever entered
     // it from outside fulfils it.
     swapped_backend* wish_ = nullptr;

@@ -66,10 +66,26 @@ public:
     /// The same as pop(), while is_simple().
     [[nodiscard]] runnable* pop_simple() noexcept {
         runnable* const r = head_;
-        if (r == nullptr) return nullptr;
-        head_ = r == tail_ ? nullptr : r->next_node;
-        --beyond_;
+        if (r != nullptr) pop_first(r);
         return r;
+    }
+    /// What pop_simple() would give.
+    [[nodiscard]] runnable* first() const noexcept { return head_; }
+    /// pop_simple() of first(), which there is.
+    [[gnu::always_inline]] void pop_first(runnable* first) noexcept {
+        head_ = first == tail_ ? nullptr : first->next_node;
+        --beyond_;
+    }
+    /// push(r), and then pop_first(first): as many as before.
+    [[gnu::always_inline]] void rotate(runnable* first, runnable* r) noexcept {
+        runnable* const last = tail_;
+        tail_ = r;
+        if (first == last) {
+            head_ = r;
+        } else {
+            last->next_node = r;
+            head_ = first->next_node;
+        }
     }
     /// For the owner, who has others that may come first.
     void set_others(bool has_others) noexcept {
@@ -89,7 +105,7 @@ public:
 
 private:
     static constexpr std::size_t distance = 8;
-    static constexpr std::ptrdiff_t fetch_from = 1024;  // fewer are in the cache anyway
+    static constexpr std::ptrdiff_t fetch_from = 1536;  // fewer are in the cache anyway
     static constexpr std::ptrdiff_t fetch_from_with_kernel = 16;
     static_assert(fetch_from_with_kernel / 2 >= static_cast<std::ptrdiff_t>(distance));
     static constexpr unsigned lines = 2;
@@ -151,6 +167,7 @@ private:
         const std::byte* touched;
         std::memcpy(&touched, reinterpret_cast<const std::byte*>(coming) + coming->touches_offset,
                     sizeof touched);
+        if (touched == nullptr) return;  // it has none yet
         for (unsigned i = from; i < end; ++i) __builtin_prefetch(touched + i * line, 1);
     }
 

@@ -65,17 +65,38 @@ struct worker {
         return r;
     }
 
-    /// pick(), if that is but a step; nullptr: it is not, and nothing was done.
-    [[nodiscard, gnu::always_inline]] runnable* pick_at_once() noexcept {
-        const std::uint32_t left = ticks.load(std::memory_order_relaxed);
-        if (left == 0) [[unlikely]]
+    /// pick(), if that is but a step and what it gives is of that kind; nullptr: it is not, and
+    /// nothing was done.
+    [[nodiscard, gnu::always_inline]] runnable* pick_at_once(std::uint8_t kind) noexcept {
+        std::uint32_t left = ticks.load(std::memory_order_relaxed);
+        if (__builtin_sub_overflow(left, 1U, &left)) [[unlikely]]
             return nullptr;
         runnable* r = front;
-        if (r != nullptr)
+        if (r == nullptr) [[likely]] {
+            r = first_at_once(kind);
+            if (r == nullptr) [[unlikely]]
+                return nullptr;
+            ready.pop_first(r);
+        } else {
+            if (r->kind != kind) [[unlikely]]
+                return nullptr;
             front = r->next_node;
-        else if (!ready.is_simple() || (r = ready.pop_simple()) == nullptr) [[unlikely]]
+        }
+        ticks.store(left, std::memory_order_relaxed);
+        return r;
+    }
+
+    /// The same for one that goes on later, behind all others: requeue(self) comes with it.
+    [[nodiscard, gnu::always_inline]] runnable* pass_at_once(runnable* self,
+                                                             std::uint8_t kind) noexcept {
+        std::uint32_t left = ticks.load(std::memory_order_relaxed);
+        if (__builtin_sub_overflow(left, 1U, &left) || front != nullptr) [[unlikely]]
             return nullptr;
-        ticks.store(left - 1, std::memory_order_relaxed);
+        runnable* const r = first_at_once(kind);
+        if (r == nullptr) [[unlikely]]
+            return nullptr;
+        ready.rotate(r, self);
+        ticks.store(left, std::memory_order_relaxed);
         return r;
     }
 
@@ -247,6 +268,12 @@ protected:
 
 private:
     [[nodiscard]] runnable* ask() noexcept;
+    [[nodiscard, gnu::always_inline]] runnable* first_at_once(std::uint8_t kind) const noexcept {
+        if (!ready.is_simple()) [[unlikely]]
+            return nullptr;
+        runnable* const r = ready.first();
+        return r != nullptr && r->kind == kind ? r : nullptr;
+    }
     void adapt_span() noexcept;
     void displace() noexcept;
     [[nodiscard]] runnable* take_otherwise() noexcept;
