@@ -62,15 +62,13 @@ private:
 
 void announce_memory(const stack& fresh) {
     if (RUNNING_ON_VALGRIND != 0) valgrind_stacks::all().add(fresh);
-#if WEFT_ASAN
-    __lsan_register_root_region(fresh.low, fresh.size);
-#endif
+    show_to_leak_search(fresh);
 }
 
 void forget_memory(const stack& gone) noexcept {
     if (RUNNING_ON_VALGRIND != 0) valgrind_stacks::all().remove(gone);
+    hide_from_leak_search(gone);
 #if WEFT_ASAN
-    __lsan_unregister_root_region(gone.low, gone.size);
     __asan_unpoison_memory_region(gone.low, gone.size);
 #endif
 }
@@ -99,6 +97,18 @@ void forget_stack(const stack& gone) noexcept {
     forget_memory(gone);
 #if WEFT_TSAN
     __tsan_destroy_fiber(gone.tsan_fiber);
+#endif
+}
+
+void hide_from_leak_search([[maybe_unused]] const stack& trimmed) noexcept {
+#if WEFT_ASAN
+    __lsan_unregister_root_region(trimmed.low, trimmed.size);
+#endif
+}
+
+void show_to_leak_search([[maybe_unused]] const stack& used_again) noexcept {
+#if WEFT_ASAN
+    __lsan_register_root_region(used_again.low, used_again.size);
 #endif
 }
 

@@ -18,6 +18,11 @@ void announce_stack(stack& fresh);
 /// Called before that memory goes back to the system, or to a user.
 void forget_stack(const stack& gone) noexcept;
 
+/// LSan reads whatever it knows, page by page, also what nobody ever wrote: a stack that holds
+/// nothing need not be known. None of the two does anything in other builds.
+void hide_from_leak_search(const stack& trimmed) noexcept;
+void show_to_leak_search(const stack& used_again) noexcept;
+
 /// A stack of that source, which LSan and valgrind know until it is given back. (TSan learns of it
 /// with the context that is made on it.) Fails: as stack_source::take().
 [[nodiscard]] stack take_known(stack_source& source, std::size_t size);

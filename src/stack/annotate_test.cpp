@@ -45,8 +45,13 @@ WEFT_TEST("annotate: what only the stack of a waiting fiber knows is no leak on 
     expect_no_leak(run_leak_program("user", "fibers"));
 }
 
-WEFT_TEST("annotate: a stack that went back to a user's source keeps nothing from being a leak") {
+WEFT_TEST("annotate: a stack that went back to its source keeps nothing from being a leak") {
     expect_leak(run_leak_program("user", "ended"));
+    expect_leak(run_leak_program("depot", "ended"));
+}
+
+WEFT_TEST("annotate: a stack that is used again after a trim is looked at again") {
+    expect_no_leak(run_leak_program("depot", "trimmed"));
 }
 
 #endif

@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <mutex>
 #include <new>
 #include <system_error>
@@ -110,7 +111,10 @@ public:
         }
         const stack warm = idle_.back();
         idle_.pop_back();
-        trimmed_ = std::min(trimmed_, idle_.size());
+        if (idle_.size() < trimmed_) {
+            trimmed_ = idle_.size();
+            detail::show_to_leak_search(warm);
+        }
         ++live_;
         return warm;
     }
@@ -126,8 +130,10 @@ public:
     std::size_t trim() noexcept {
         const std::lock_guard lock(mutex_);
         const std::size_t trimmed = idle_.size() - trimmed_;
-        for (; trimmed_ < idle_.size(); ++trimmed_)
+        for (; trimmed_ < idle_.size(); ++trimmed_) {
             ::madvise(idle_[trimmed_].low, idle_[trimmed_].size, MADV_FREE);
+            detail::hide_from_leak_search(idle_[trimmed_]);
+        }
         return trimmed;
     }
 
@@ -142,6 +148,7 @@ public:
     void close() noexcept {
         const std::lock_guard lock(mutex_);
         WEFT_ASSERT(live_ == 0, "stack depot: destroyed while stacks of it are in use");
+        while (trimmed_ != 0) detail::show_to_leak_search(idle_[--trimmed_]);
         for (const stack& s : idle_) detail::forget_stack(s);
         for (const chunk& c : chunks_) release(c);
     }
@@ -277,9 +284,13 @@ stack_counters stack_depot::counters() const noexcept {
     return sum;
 }
 
-// Never destroyed: stacks may be given back by destructors of other statics.
+// Never destroyed: stacks may be given back by destructors of other statics. LSan, which looks when
+// the program ends, is spared the idle ones: it would have every page of them made.
 stack_depot& shared_stack_depot() noexcept {
-    static stack_depot& depot = *new stack_depot;
+    static stack_depot& depot = []() -> stack_depot& {
+        if (WEFT_ASAN) std::atexit([] { shared_stack_depot().trim(); });
+        return *new stack_depot;
+    }();
     return depot;
 }
 

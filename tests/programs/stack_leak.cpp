@@ -1,12 +1,13 @@
 // stack_leak.cpp - objects that only a stack knows, for LeakSanitizer.
 //
-//     stack_leak depot|user kept|lost
-//     stack_leak user fibers|ended
+//     stack_leak depot|user kept|lost|ended
+//     stack_leak depot trimmed
+//     stack_leak user fibers
 //
 // Kept: what suspended coroutines know is not lost, and the program ends with status 0. Lost: they
 // forget it before they are suspended, and LeakSanitizer says so. Fibers: as kept, for fibers of
-// every kind. Ended: only the stacks of coroutines that have ended know, and those went back to the
-// user's source.
+// every kind. Ended: only the stacks of coroutines that have ended know, and those went back.
+// Trimmed: as kept, on stacks that the depot had trimmed before.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <cstddef>
@@ -94,14 +95,23 @@ void suspend_coroutines(bool users, bool lose) {
     for (auto& c : all->swapped) c.resume();
 }
 
-void end_coroutines() {
+void end_coroutines(bool users) {
     all->users_stacks.set_wiping(false);
+    weft::stack_source* const stacks = users ? &all->users_stacks : &weft::shared_stacks();
     for (int i = 0; i < 10; ++i)
-        all->coroutines.emplace_back(weft::coroutine_options{.stacks = &all->users_stacks}, [] {
+        all->coroutines.emplace_back(weft::coroutine_options{.stacks = stacks}, [] {
             object* volatile known = make_two().release();
             static_cast<void>(known);
         });
     for (auto& c : all->coroutines) c.resume();
+}
+
+void trim_stacks() {
+    std::vector<weft::coroutine> some;
+    for (int i = 0; i < 60; ++i) some.emplace_back(weft::this_coroutine::yield);
+    for (auto& c : some) c.resume();
+    some.clear();
+    weft_test::require(weft::shared_stack_depot().trim() >= 60);
 }
 
 // The check runs on a fiber, while the others wait.
@@ -121,12 +131,14 @@ void run_fibers() {
 
 int main(int argc, char** argv) {
     weft_test::require(argc == 3);
+    const bool users = std::string_view(argv[1]) == "user";
     const std::string_view what = argv[2];
     all = new everything;
+    if (what == "trimmed") trim_stacks();
     if (what == "fibers")
         run_fibers();
     else if (what == "ended")
-        end_coroutines();
+        end_coroutines(users);
     else
-        suspend_coroutines(std::string_view(argv[1]) == "user", what == "lost");
+        suspend_coroutines(users, what == "lost");
 }
