@@ -6,13 +6,16 @@
 #include <sched.h>
 
 #include <atomic>
+#include <cstdint>
 #include <cstring>
 
 #include <weft/base/test_point.hpp>
 
 namespace weft_test {
 
-/// While one lives, threads yield at every third of the marked points that they come by.
+/// While one lives, threads yield at about every third of the marked points that they come by. At
+/// none in step: one that goes round three points would yield at the same each time, and if that
+/// is under a spin lock, on one CPU, nobody else would ever get it.
 class with_test_points {
 public:
     with_test_points() { weft::detail::at_test_points = &pass; }
@@ -22,8 +25,9 @@ public:
 
 private:
     static void pass(const char*) noexcept {
-        thread_local unsigned count = 0;
-        if (++count % 3 == 0) ::sched_yield();
+        thread_local std::uint32_t state = 1;
+        state = state * 1'664'525 + 1'013'904'223;
+        if ((state >> 16) % 3 == 0) ::sched_yield();
     }
 };
 
