@@ -11,7 +11,7 @@ if(CMAKE_CROSSCOMPILING OR WEFT_SANITIZE MATCHES "thread")
   add_library(weft_gtest STATIC ${googletest}/src/gtest-all.cc)
   target_compile_features(weft_gtest PUBLIC cxx_std_23)
   target_include_directories(weft_gtest SYSTEM PUBLIC ${googletest}/include PRIVATE ${googletest})
-  target_compile_options(weft_gtest PUBLIC ${WEFT_PUBLIC_OPTIONS})
+  target_compile_options(weft_gtest PUBLIC ${WEFT_PUBLIC_OPTIONS} PRIVATE -O0 -g0)
   target_link_libraries(weft_gtest PUBLIC Threads::Threads)
   add_library(GTest::gtest ALIAS weft_gtest)
 else()
@@ -26,15 +26,15 @@ list(JOIN CMAKE_CROSSCOMPILING_EMULATOR " " WEFT_EMULATOR)
 # Most of the time that the tests take is the compiler's, so it does for them only what they need.
 # To find what failed, lines are enough: the variables cost g++ -O2 a third of its time; dev has
 # them. With ASan and UBSan -Og takes half the time of -O1, which the library is built with; there
-# g++ is wrong about what is not initialised, which release looks for. Two of UBSan's checks are for
-# the library alone, a quarter of the time that a test takes to compile: of null pointers, which
-# ASan stops at, too, and of the dynamic type.
+# g++ is wrong about what is not initialised, which release looks for. Of UBSan's checks those that
+# stand at every use of a pointer are for the library alone, a third of the time that a test takes
+# to compile: what they find ASan stops at, too, but for dynamic types and alignment.
 add_library(weft_test_flags INTERFACE)
 if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
   target_compile_options(weft_test_flags INTERFACE -g1)
 elseif(WEFT_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(weft_test_flags INTERFACE -Og -Wno-maybe-uninitialized
-    -fno-sanitize=null,vptr)
+    -fno-sanitize=null,vptr,alignment,object-size,nonnull-attribute,returns-nonnull-attribute)
 endif()
 # UBSan's tables are pointers: a program of tests that lies anywhere has 300,000 of them to adjust
 # whenever it starts, which is for each test.
