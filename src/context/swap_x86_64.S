@@ -64,7 +64,7 @@ weft_v0_swap_and_return:
     popq    %rcx
     .cfi_adjust_cfa_offset -8
     .cfi_register rip, rcx
-    jmpq    *%rcx
+    notrack jmpq *%rcx  // as a `ret`: what is returned to has no landing pad
     .cfi_restore_state
     .cfi_undefined rip
 2:  jmpq    *16(%rsi)

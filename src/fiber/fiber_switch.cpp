@@ -221,13 +221,13 @@ template <class Request>
 // store before it, those to a new stack among them: so it is done only where others may cancel.
 [[gnu::always_inline]] inline void list_on_loop(const fiber_worker& worker,
                                                 fiber_block& me) noexcept {
-    const std::uint8_t before = me.attention.load(std::memory_order_relaxed);
-    if ((before & apart_bit) == 0) return;
-    list(me);
+    if ((me.attention.load(std::memory_order_relaxed) & apart_bit) == 0) return;
+    list(me);  // which may cancel it
     if (me.runnable::kind != own_kind) return;
     constexpr auto others = static_cast<std::uint8_t>(~apart_bit);
     if (worker.exec.closed)
-        me.attention.store(before & others, std::memory_order_relaxed);
+        me.attention.store(me.attention.load(std::memory_order_relaxed) & others,
+                           std::memory_order_relaxed);
     else
         me.attention.fetch_and(others, std::memory_order_relaxed);
 }

@@ -28,13 +28,14 @@ namespace weft::inline v0 {
 
 /// What a loop can be told at its creation.
 struct loop_options {
-    /// Whether other threads may post here. Then an empty loop with outstanding work sleeps until
-    /// one does. Without, a post from another thread aborts, nothing costs an atomic operation, and
-    /// run() returns with a report when nothing can become ready.
+    /// Whether other threads may post here, and ask what runs here to stop. Then an empty loop with
+    /// outstanding work sleeps until one does. Without, a post from another thread aborts (asking
+    /// is a post if the one asked waits, and may be lost if not), nothing costs an atomic
+    /// operation, and run() returns with a report when nothing can become ready.
     bool external_wakes = true;
     /// A woken fiber runs next, ahead of the queue: fewer are hot at a time, at the price of strict
     /// order. After 64 such wakes one goes to the end of the queue, so that two cannot starve the
-    /// rest; from 512 ready on (16, if the loop does I/O) and until it is half as many, after 512
+    /// rest; from 1,536 ready on (16, if the loop does I/O) and until it is half as many, after 512
     /// wakes, or after a multiple of 64 that took 50 us.
     bool wake_slot = false;
     /// nullptr: steady_clock_source(). It must outlive the loop.
