@@ -384,7 +384,6 @@ runnable* after_end(fiber_worker& worker, fiber_block& ended) noexcept {
             break;
         case stack_kind::swapped:
             static_cast<swapped_fiber&>(ended).place.detach();
-            if (WEFT_TSAN) ended.where = {};  // it has a fiber of TSan's, of which there are few
             break;
     }
     feed_hungry(worker, *ended.home);
