@@ -27,8 +27,8 @@ list(JOIN CMAKE_CROSSCOMPILING_EMULATOR " " WEFT_EMULATOR)
 # To find what failed, lines are enough: the variables cost g++ -O2 a third of its time; dev has
 # them. With ASan and UBSan -Og takes half the time of -O1, which the library is built with; there
 # g++ is wrong about what is not initialised, which release looks for. Of UBSan's checks those that
-# stand at every use of a pointer are for the library alone, a third of the time that a test takes
-# to compile: what they find ASan stops at, too, but for dynamic types and alignment.
+# stand at every use of a pointer are for the library alone (null and vptr are a quarter of the time
+# that a test takes to compile): what they find ASan stops at, too, but for types and alignment.
 add_library(weft_test_flags INTERFACE)
 if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
   target_compile_options(weft_test_flags INTERFACE -g1)
