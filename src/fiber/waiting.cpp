@@ -232,10 +232,10 @@ fiber_attachment::fiber_attachment(worker& w) : side(w, stacks, this) {
 
 fiber_attachment::~fiber_attachment() { fiber_list::of(side.exec.home).hungry.remove(side); }
 
-// What it gave back lies in its own cache, where nobody else finds it. Without anything new it
-// would let the same one try in vain, over and over.
+// What it gave back, or took ahead, lies in its own cache, where nobody else finds it. With nothing
+// there and nothing new it would let the same one try in vain, over and over.
 void fiber_attachment::idle() noexcept {
-    if (!std::exchange(side.gave_back, false)) return;
+    if (!std::exchange(side.gave_back, false) && stacks.cached() == 0) return;
     hunger& hungry = fiber_list::of(side.exec.home).hungry;
     if (!hungry.any_before_sleep()) return;
     stacks.trim();

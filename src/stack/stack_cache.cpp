@@ -24,7 +24,7 @@ stack stack_cache::take(std::size_t size) {
     const std::size_t scale = stack_depot::size_classes()[1] / default_stack_size();
     for (shelf& s : shelves_) {
         if (size > s.size / scale) continue;
-        if (s.stacks.empty() || size < detail::smallest_size) break;
+        if (size < detail::smallest_size || (s.stacks.empty() && !refill(s, size))) break;
         const stack hot = s.stacks.back();
         s.stacks.pop_back();
         return hot;
@@ -35,16 +35,30 @@ stack stack_cache::take(std::size_t size) {
 void stack_cache::give_back(stack taken) noexcept {
     for (shelf& s : shelves_) {
         if (taken.size != s.size) continue;
-        if (s.stacks.size() == capacity_) break;
+        if (capacity_ == 0) break;
+        if (s.stacks.size() == capacity_) make_room(s);
         s.stacks.push_back(taken);  // within the reserved capacity
         return;
     }
     source_.give_back(taken);
 }
 
+// Several at a time: the source has a lock, and those who would wait for it.
+bool stack_cache::refill(shelf& s, std::size_t size) noexcept {
+    s.stacks.resize(capacity_ / 2);
+    s.stacks.resize(source_.take_idle(size, s.stacks));
+    return !s.stacks.empty();
+}
+
+void stack_cache::make_room(shelf& s) noexcept {
+    const auto eldest = std::span(s.stacks).first((capacity_ + 1) / 2);
+    source_.give_back_all(eldest);
+    s.stacks.erase(s.stacks.begin(), s.stacks.begin() + static_cast<std::ptrdiff_t>(eldest.size()));
+}
+
 void stack_cache::trim() noexcept {
     for (shelf& s : shelves_) {
-        for (const stack& idle : s.stacks) source_.give_back(idle);
+        source_.give_back_all(s.stacks);
         s.stacks.clear();
     }
 }

@@ -112,8 +112,9 @@ WEFT_TEST("stack cache: what it has no room for goes to the source, class by cla
     for (const stack& s : medium) cache.give_back(s);
     CHECK(cache.cached() == 4);
     REQUIRE(source.returned.size() == 2);
-    CHECK(source.returned[0].low == small[2].low);
-    CHECK(source.returned[1].low == medium[2].low);
+    CHECK(source.returned[0].low == small[0].low);  // the eldest: those given back last are hot
+    CHECK(source.returned[1].low == medium[0].low);
+    CHECK(cache.take(request_for(1)).low == medium[2].low);
 }
 
 WEFT_TEST("stack cache: one without room keeps nothing") {
@@ -200,6 +201,47 @@ WEFT_TEST("stack cache: sizes that make no sense are refused, whether or not a s
     EXPECT_THROW(static_cast<void>(cache.take(0)), std::invalid_argument);
     EXPECT_THROW(static_cast<void>(cache.take(4095)), std::invalid_argument);
     CHECK(cache.cached() == 1);
+}
+
+WEFT_TEST("stack cache: half of what it keeps goes to the depot, and comes from there, at a time") {
+    stack_depot depot;
+    stack_cache cache(depot, 8);
+    std::vector<stack> taken;
+    for (int i = 0; i < 24; ++i) taken.push_back(cache.take(request_for(1)));
+    for (const stack& s : taken) cache.give_back(s);
+    CHECK(cache.cached() == 8);
+    CHECK(depot.counters().idle == 16);
+
+    // The last given back first, without a gap where they come from the depot.
+    for (std::size_t i = 24; i-- > 16;) CHECK(cache.take(request_for(1)).low == taken[i].low);
+    CHECK(cache.take(request_for(1)).low == taken[15].low);
+    CHECK(cache.cached() == 3);
+    CHECK(depot.counters().idle == 12);
+    for (std::size_t i = 15; i-- > 12;) CHECK(cache.take(request_for(1)).low == taken[i].low);
+    CHECK(depot.counters().live == 12);
+    for (std::size_t i = 12; i < 24; ++i) cache.give_back(taken[i]);
+}
+
+WEFT_TEST("stack cache: what it takes ahead is not all that the depot has, and nothing is made") {
+    stack_depot depot;
+    stack_cache one(depot);
+    stack_cache two(depot);
+    std::vector<stack> taken;
+    for (int i = 0; i < 4; ++i) taken.push_back(depot.take(request_for(1)));
+    CHECK(depot.counters().idle == 0);
+    const stack fresh = one.take(request_for(1));
+    CHECK(one.cached() == 0);
+    depot.give_back_all(taken);
+    const stack first = one.take(request_for(1));
+    CHECK(one.cached() == 1);
+    CHECK(depot.counters().idle == 2);
+    const stack second = two.take(request_for(1));
+    CHECK(two.cached() == 0);
+    CHECK(depot.counters().idle == 1);
+    CHECK(depot.counters().live == 4);  // as many as were made
+    one.give_back(fresh);
+    one.give_back(first);
+    two.give_back(second);
 }
 
 WEFT_TEST("stack cache: several over one depot exchange stacks through it") {

@@ -109,22 +109,24 @@ public:
             ++live_;
             return fresh;
         }
-        const stack warm = idle_.back();
-        idle_.pop_back();
-        if (idle_.size() < trimmed_) {
-            trimmed_ = idle_.size();
-            detail::show_to_leak_search(warm);
-        }
-        ++live_;
-        return warm;
+        return pop();
     }
 
-    void give_back(stack taken) noexcept {
+    [[nodiscard]] std::size_t take_idle(std::span<stack> into) noexcept {
         const std::lock_guard lock(mutex_);
-        WEFT_CHECK(owns(taken), "stack depot: given a stack that it did not hand out");
-        WEFT_ASSERT(live_ > 0, "stack depot: given back more stacks than were taken");
-        --live_;
-        idle_.push_back(taken);  // never allocates: grow() reserved a place for every slot
+        const std::size_t count = std::min(into.size(), idle_.size() / 2);
+        for (std::size_t i = count; i-- > 0;) into[i] = pop();
+        return count;
+    }
+
+    void give_back(std::span<const stack> all) noexcept {
+        const std::lock_guard lock(mutex_);
+        for (const stack& taken : all) {
+            WEFT_CHECK(owns(taken), "stack depot: given a stack that it did not hand out");
+            WEFT_ASSERT(live_ > 0, "stack depot: given back more stacks than were taken");
+            --live_;
+            idle_.push_back(taken);  // never allocates: grow() reserved a place for every slot
+        }
     }
 
     std::size_t trim() noexcept {
@@ -154,6 +156,18 @@ public:
     }
 
 private:
+    // Of those that are idle the last; there is one.
+    stack pop() noexcept {
+        const stack warm = idle_.back();
+        idle_.pop_back();
+        if (idle_.size() < trimmed_) {
+            trimmed_ = idle_.size();
+            detail::show_to_leak_search(warm);
+        }
+        ++live_;
+        return warm;
+    }
+
     // A gigabyte if it can be had; less, down to a single slot, where address space is limited.
     void grow() {
         std::size_t size = std::max(chunk_size_ / stride_, std::size_t{1}) * stride_;
@@ -261,10 +275,29 @@ stack stack_depot::take(std::size_t size) {
     return implementation_->take_large(wanted);
 }
 
-void stack_depot::give_back(stack taken) noexcept {
+std::size_t stack_depot::take_idle(std::size_t size, std::span<stack> into) noexcept {
     for (std::size_t i = 0; i < classes.size(); ++i)
-        if (taken.size == classes[i]) return implementation_->pooled[i].give_back(taken);
-    implementation_->give_back_large(taken);
+        if (size <= classes[i] / scale) return implementation_->pooled[i].take_idle(into);
+    return 0;
+}
+
+void stack_depot::give_back(stack taken) noexcept { give_back_all({&taken, 1}); }
+
+// Those of one size in a row are given back together.
+void stack_depot::give_back_all(std::span<const stack> taken) noexcept {
+    while (!taken.empty()) {
+        const std::size_t size = taken.front().size;
+        const auto other =
+            std::ranges::find_if(taken, [size](const stack& each) { return each.size != size; });
+        const auto alike = taken.first(static_cast<std::size_t>(other - taken.begin()));
+        const auto pooled = std::ranges::find(classes, size);
+        if (pooled != classes.end())
+            implementation_->pooled[static_cast<std::size_t>(pooled - classes.begin())].give_back(
+                alike);
+        else
+            for (const stack& each : alike) implementation_->give_back_large(each);
+        taken = taken.subspan(alike.size());
+    }
 }
 
 std::size_t stack_depot::trim() noexcept {
@@ -292,6 +325,12 @@ stack_depot& shared_stack_depot() noexcept {
         return *new stack_depot;
     }();
     return depot;
+}
+
+std::size_t stack_source::take_idle(std::size_t, std::span<stack>) noexcept { return 0; }
+
+void stack_source::give_back_all(std::span<const stack> taken) noexcept {
+    for (const stack& each : taken) give_back(each);
 }
 
 stack_source& shared_stacks() noexcept { return shared_stack_depot(); }

@@ -88,6 +88,31 @@ WEFT_TEST("stack depot: the stack given back last is the next one taken") {
     for (const stack& s : {a, b, c}) depot.give_back(s);
 }
 
+WEFT_TEST(
+    "stack depot: several of any sizes are given back at once, and half come back, in order") {
+    stack_depot depot;
+    std::vector<stack> all;
+    for (const std::size_t i : {1U, 1U, 1U, 1U, 0U, 1U, 1U})
+        all.push_back(depot.take(request_for(i)));
+    all.push_back(depot.take(request_for(3) + 1));
+    depot.give_back_all(all);
+    CHECK(depot.counters().live == 0);
+    CHECK(depot.counters().idle == 7);  // the large one is gone
+
+    std::array<stack, 8> some;
+    REQUIRE(depot.take_idle(request_for(1), some) == 3);
+    CHECK(some[2].low == all[6].low);
+    CHECK(some[1].low == all[5].low);
+    CHECK(some[0].low == all[3].low);
+    CHECK(depot.counters().live == 3);
+    CHECK(depot.take_idle(request_for(1), std::span(some).last(1)) == 1);
+    CHECK(depot.take_idle(request_for(0), std::span(some).last(1)) == 0);  // half of one
+    CHECK(depot.take_idle(request_for(2), std::span(some).last(1)) == 0);  // nothing is made
+    CHECK(depot.take_idle(request_for(3) + 1, std::span(some).last(1)) == 0);
+    depot.give_back_all(std::span(some).first(3));
+    depot.give_back(some[7]);
+}
+
 WEFT_TEST("stack depot: a stack that is in use is not handed out") {
     stack_depot depot;
     const stack a = depot.take(weft::default_stack_size());

@@ -41,6 +41,12 @@ public:
 
     /// Takes back what take() gave, unchanged. Nothing runs on it any more.
     virtual void give_back(stack taken) noexcept = 0;
+
+    /// For a cache, several at a time: stacks that take(size) could give without making any, the
+    /// best last; says how many. None, unless a source knows better.
+    [[nodiscard]] virtual std::size_t take_idle(std::size_t size, std::span<stack> into) noexcept;
+    /// give_back() of each, in order.
+    virtual void give_back_all(std::span<const stack> taken) noexcept;
 };
 
 /// The size of stack that everything in weft uses unless told otherwise: 64 KiB, more in builds

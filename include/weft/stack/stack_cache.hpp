@@ -16,7 +16,8 @@ namespace weft::inline v0 {
 /// Thread-safe: no; it belongs to whoever runs its owner.
 class stack_cache final : public stack_source {
 public:
-    /// Keeps at most `capacity` stacks of each size class, the last given back first.
+    /// Keeps at most `capacity` stacks of each size class, the last given back first; half of them
+    /// go to the source, or come from what that has idle, at a time.
     explicit stack_cache(stack_source& source = shared_stacks(), std::size_t capacity = 64);
     stack_cache(const stack_cache&) = delete;
     stack_cache& operator=(const stack_cache&) = delete;
@@ -36,6 +37,10 @@ private:
         std::size_t size;
         std::vector<stack> stacks;  // capacity is reserved at construction
     };
+
+    // From the source, what it has idle. False: nothing.
+    [[nodiscard]] bool refill(shelf& s, std::size_t size) noexcept;
+    void make_room(shelf& s) noexcept;
 
     stack_source& source_;
     std::size_t capacity_;

@@ -63,6 +63,9 @@ public:
     /// Rounded up to a size class. Fails: as stack_source::take(), and changes nothing if it does.
     [[nodiscard]] stack take(std::size_t size) override;
     void give_back(stack taken) noexcept override;
+    /// At most half of those that are idle, so that others find some, too.
+    [[nodiscard]] std::size_t take_idle(std::size_t size, std::span<stack> into) noexcept override;
+    void give_back_all(std::span<const stack> taken) noexcept override;
 
     /// Lets the kernel take the memory of idle stacks (MADV_FREE: at once only if it needs it), and
     /// returns how many stacks that were. Their address space and guards stay.
