@@ -477,13 +477,6 @@ using endless_wait = given_wait<endless_operations>;
         arrive();
 }
 
-// What takes more than a step to find, or is no fiber to switch to.
-who_left leave_for_whatever(void* worker_side, void* block, void*) {
-    auto& worker = *static_cast<fiber_worker*>(worker_side);
-    auto& me = *static_cast<fiber_block*>(block);
-    return leave_for_next(this_thread_block(), worker, me, worker.exec.pick());
-}
-
 }  // namespace
 
 namespace {
@@ -707,15 +700,34 @@ namespace {
     return swap_and_return(me.where, other.where);
 }
 
-// With nobody it could switch to at once.
-who_left yield_to_whatever(void* worker_side, void* block, void*) {
+// For what is no fiber to switch to.
+who_left leave_for_whatever(void* worker_side, void* block, void* next) {
     auto& worker = *static_cast<fiber_worker*>(worker_side);
     auto& me = *static_cast<fiber_block*>(block);
+    return leave_for_next(this_thread_block(), worker, me, static_cast<runnable*>(next));
+}
+
+[[gnu::always_inline]] inline who_left leave_for_picked(fiber_worker& worker, fiber_block& me,
+                                                        runnable* next) noexcept {
+    if (next != nullptr && next->kind == own_kind) [[likely]]
+        return leave_straight_for(worker, me, *next);
+    return call_leaving(&leave_for_whatever, &worker, &me, next);
+}
+
+// What takes more than a step to find: a look around comes first, or the queue is long. Its frame
+// is gone before it leaves, so that whoever goes on there later comes back as from a straight wait:
+// by another way the processor would guess wrong several times, every so many dispatches.
+[[gnu::noinline]] who_left find_and_leave(fiber_worker& worker, fiber_block& me) noexcept {
+    return leave_for_picked(worker, me, worker.exec.pick());
+}
+
+// The same of one that yields.
+[[gnu::noinline]] who_left find_and_yield(fiber_worker& worker, fiber_block& me) noexcept {
     runnable* const picked = worker.exec.pick();
     if (picked == nullptr && worker.exec.ticks.load(std::memory_order_relaxed) != 0)
         return &me.where;  // 0: perhaps the loop is stepped
     worker.exec.ready.push(&me);
-    return leave_for_next(this_thread_block(), worker, me, picked);
+    return leave_for_picked(worker, me, picked);
 }
 
 who_left yield_specially(void*, void*, void*) {
@@ -732,7 +744,7 @@ who_left yield_specially(void*, void*, void*) {
     me.reason.store(meanwhile, std::memory_order_relaxed);
     runnable* const next = worker.exec.pick_at_once(own_kind);
     if (next == nullptr) [[unlikely]]
-        return call_leaving(&leave_for_whatever, &worker, &me, nullptr);
+        return find_and_leave(worker, me);
     return leave_straight_for(worker, me, *next);  // itself, if its event came meanwhile
 }
 
@@ -745,7 +757,7 @@ who_left yield_specially(void*, void*, void*) {
         return call_leaving(&yield_specially, nullptr, nullptr, nullptr);
     runnable* const next = worker->exec.pass_at_once(&me, own_kind);
     if (next == nullptr) [[unlikely]]
-        return call_leaving(&yield_to_whatever, worker, &me, nullptr);
+        return find_and_yield(*worker, me);
     return leave_straight_for(*worker, me, *next);
 }
 
