@@ -81,10 +81,10 @@ private:
 };
 
 struct plain_loader {
-    plain_pool& pool;
     std::chrono::steady_clock::time_point deadline;
     std::atomic<std::size_t> loaded = 0;
     std::atomic<bool> stuck = false;
+    plain_pool pool{};  // the last one, so the first to end: its tasks use the others
 
     void load(const asset& one) {
         std::vector<std::future<void>> parts;
@@ -117,10 +117,9 @@ int main() {
 
     bool stuck = false;
     {
-        plain_pool threads;
-        plain_loader loader{threads, std::chrono::steady_clock::now() + 200ms};
         std::promise<void> done;
-        threads.add([&] {
+        plain_loader loader{std::chrono::steady_clock::now() + 200ms};
+        loader.pool.add([&] {
             loader.load(level);
             done.set_value();
         });

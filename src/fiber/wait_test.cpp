@@ -377,13 +377,14 @@ WEFT_TEST("wait: stress of cancel, deadline and event from three threads, each w
         }
     });
     std::thread canceller([&] {
-        while (round.load(std::memory_order_acquire) != -1)
+        while (round.load(std::memory_order_acquire) != -1) {
             if (cancel_scope* const one = scope.exchange(nullptr)) {
                 one->cancel();
                 scope.store(one);
-            } else {
-                std::this_thread::yield();
             }
+            // With it given back: who yields only with it in hand, on one CPU, keeps it for ever.
+            std::this_thread::yield();
+        }
     });
     s.run();
     waker.join();

@@ -56,9 +56,9 @@ POOL_TEST("descriptor: a pool that ends cancels who reads") {
 
 WEFT_TEST("descriptor: fibers that only yield do not keep a pool from its I/O") {
     for (unsigned workers : {1U, 2U}) {
+        std::atomic<bool> stop = false;  // seen by fibers that end with the pool
         pool p({.workers = workers});
         io::pipe ends = io::pipe::make().value();
-        std::atomic<bool> stop = false;
         for (int i = 0; i < 8; ++i)
             go(p, [&] {
                 while (!stop) yield();

@@ -85,13 +85,13 @@ void destroyed_by_the_last_one(const crowd_fixture& test, bool locked_often = fa
         Mutex m;
         int users = 3;
     };
-    const with_test_points points;
     const long rounds = test.rounds(300'000);
     std::vector<shared*> all;
     for (long i = 0; i < rounds; ++i) {
         all.push_back(new shared);
         if (locked_often) lock_often(all.back()->m);
     }
+    const with_test_points points;  // not before: nobody else was there to yield to
     test.crowd(3, [&](int) {
         for (shared* one : all) {
             one->m.lock();
