@@ -3,10 +3,12 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Half of what it takes to compile a file of the library at -O0 is the standard library's headers.
-# Who builds the tests, too, has them compiled once. A file that forgets to include one is found by
-# the builds without (release, and install.add_subdirectory of dev). Not for g++ -O2, which then
+# Who builds the tests, too, has them compiled once, or who asks for it. A file that forgets to
+# include one is found by the build without, which is release. Not for g++ -O2, which then
 # warns of what it finds in them (array bounds in std::string); another machine's has that off.
-set(WEFT_COMPILED_HEADERS OFF)
+if(NOT DEFINED WEFT_COMPILED_HEADERS)
+  set(WEFT_COMPILED_HEADERS OFF)
+endif()
 if(WEFT_TESTS AND (CMAKE_BUILD_TYPE STREQUAL "Debug" OR CMAKE_CXX_COMPILER_ID STREQUAL "Clang"
                    OR CMAKE_CROSSCOMPILING))
   set(WEFT_COMPILED_HEADERS ON)
@@ -43,6 +45,10 @@ endfunction()
 # named (as layers.txt says; tools/check_layers.py compares). A part with no source yet, or with
 # headers only, is an interface target.
 function(weft_part name)
+  # Half of the library lies above fiber: who tests a switch has no need of it.
+  if(WEFT_LAST_PART IN_LIST WEFT_PARTS)
+    return()
+  endif()
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" DEPENDS)
   list(TRANSFORM arg_DEPENDS PREPEND weft_)
 

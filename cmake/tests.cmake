@@ -25,15 +25,23 @@ list(JOIN CMAKE_CROSSCOMPILING_EMULATOR " " WEFT_EMULATOR)
 
 # Most of the time that the tests take is the compiler's, so it does for them only what they need.
 # To find what failed, lines are enough: the variables cost g++ -O2 a third of its time; dev has
-# them. With ASan and UBSan -Og takes half the time of -O1, which the library is built with; there
-# g++ is wrong about what is not initialised, which release looks for. Of UBSan's checks those that
-# stand at every use of a pointer are for the library alone (null and vptr are a quarter of the time
-# that a test takes to compile): what they find ASan stops at, too, but for types and alignment.
+# them. With a sanitizer the library is optimised and clang's tests are not, which halves what they
+# take to compile; g++ gains by -Og, where it is wrong about what is not initialised, which release
+# looks for. Of UBSan's checks those that stand at every use of a pointer are for the library alone:
+# what they find ASan stops at, too, but for types and alignment.
 add_library(weft_test_flags INTERFACE)
+if(CMAKE_INTERPROCEDURAL_OPTIMIZATION)
+  target_compile_definitions(weft_test_flags INTERFACE WEFT_TEST_LTO=1)  # frames are others there
+endif()
 if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
   target_compile_options(weft_test_flags INTERFACE -g1)
-elseif(WEFT_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  target_compile_options(weft_test_flags INTERFACE -Og -Wno-maybe-uninitialized
+elseif(WEFT_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  target_compile_options(weft_test_flags INTERFACE -O0)
+elseif(WEFT_SANITIZE)
+  target_compile_options(weft_test_flags INTERFACE -Og -Wno-maybe-uninitialized)
+endif()
+if(WEFT_SANITIZE MATCHES "undefined")
+  target_compile_options(weft_test_flags INTERFACE
     -fno-sanitize=null,vptr,alignment,object-size,nonnull-attribute,returns-nonnull-attribute)
 endif()
 # UBSan's tables are pointers: a program of tests that lies anywhere has 300,000 of them to adjust

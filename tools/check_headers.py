@@ -10,7 +10,7 @@ is found there. Run it from anywhere; with arguments, these compilers compile ev
 
 With --of-sources those headers are left out that a source of the library includes first: who
 compiles that with warnings as errors and without precompiled headers has compiled them alone, as
-the test install.add_subdirectory does.
+the preset release does.
 
 SPDX-License-Identifier: Apache-2.0
 """

@@ -262,7 +262,7 @@ WEFT_TEST("swapped: one that waits in its first function keeps few bytes") {
     CHECK(buffer_of(*parked[39]) == 0);  // it lies on its stack
 #if defined(__OPTIMIZE__) && !defined(__SSP_ALL__) && defined(__x86_64__) && WEFT_NATIVE_SWITCH && \
     !WEFT_ASAN && !WEFT_TSAN
-#if defined(__clang__)
+#if defined(__clang__) || defined(WEFT_TEST_LTO)
     CHECK(kept <= 96);  // its first frame has two registers more, so all are kept
 #else
     CHECK(kept <= 32);  // two registers and an address
