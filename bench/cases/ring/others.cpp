@@ -29,7 +29,6 @@ constexpr row rows[] = {
      .argument = "16"},
     {.key = "rust",
      .title = "Rust async, own executor",
-     .messages = 4'000'000,
      .bytes = 300,
      .sparse = true,
      .exact = false,

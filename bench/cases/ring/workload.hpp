@@ -96,7 +96,7 @@ struct row {
     std::string_view key;
     std::string_view title;
     part_maker make = nullptr;
-    std::uint64_t messages = 16'000'000;    // that it plays within a fraction of a second
+    std::uint64_t messages = 64'000'000;    // that it plays within a fraction of a second
     std::uint64_t most_fibers = 8'000'000;  // more are of no use or not to be had; `why` says why
     std::string_view why = {};
     std::uint64_t bytes = 256;      // that each fiber needs, roughly
@@ -306,7 +306,7 @@ inline void measure(const settings& how, const plan& p, const row& r, std::uint6
     if (cycles * p.length * r.bytes / 1024 * 5 / 4 > available_kibibytes())
         return none("not enough memory");
     // Strictly each message is a suspension, with N = 2 every second: so fewer will do.
-    const std::uint64_t wanted = how.count(r.messages) / (p.strict ? 4 : p.length == 2 ? 2 : 1);
+    const std::uint64_t wanted = how.count(r.messages) / (p.strict ? 16 : p.length == 2 ? 2 : 1);
     const std::uint64_t rounds =
         std::max<std::uint64_t>(wanted / (cycles * p.length), how.quick ? 3 : 2);
     const shape s{p.length, cycles, rounds, r.frame, r.threads, p.strict};
