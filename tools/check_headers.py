@@ -24,7 +24,9 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PUBLIC = ROOT / "include" / "weft"
-FLAGS = "-std=c++23 -fsyntax-only -Wall -Wextra -Wconversion -Wsign-conversion -Werror".split()
+# More than our own code is compiled with: it shall be quiet in what users compile, too.
+FLAGS = ("-std=c++23 -fsyntax-only -Wall -Wextra -Wconversion -Wsign-conversion -Wpedantic "
+         "-Wshadow -Werror").split()
 INCLUDE = re.compile(r'\s*#\s*include\s*[<"]([^>"]+)[>"]')
 # The standard library's have neither a folder nor an ending; <csignal> is the system's even so.
 FOREIGN_HEADER = re.compile(r"(?!weft/).*/.*|.*\.h|csignal")

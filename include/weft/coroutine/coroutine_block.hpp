@@ -51,7 +51,7 @@ struct coroutine_base : activity {
     // resumer writes `now` and `outer` at every resume. If they shared a cache line, each hand-over
     // between two threads would move two lines and not one.
     char kept_name[32];
-    alignas(8) std::byte before[16];
+    alignas(8) std::byte gap[16];
     std::size_t high_water = 0;  // taken when the body ends, for then the stack goes
     activity* outer = nullptr;   // what ran where it was resumed last
     // Relaxed: only so that a misuse from another thread is told and not undefined.

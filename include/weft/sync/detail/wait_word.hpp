@@ -114,7 +114,8 @@ protected:  // tests/model breaks it in derived classes
 };
 
 using wait_word = basic_wait_word<std::atomic, waiter, lock_spin>;
-extern template std::uint64_t wait_word::enter_slowly() noexcept;
+extern template std::uint64_t
+basic_wait_word<std::atomic, waiter, lock_spin>::enter_slowly() noexcept;
 
 /// Throws `cancelled`, for a wait that was.
 [[noreturn]] void throw_cancelled();
