@@ -6,8 +6,10 @@ that pretend, so nothing is installed.
 
 SPDX-License-Identifier: Apache-2.0
 """
+import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -105,6 +107,14 @@ class Setup(unittest.TestCase):
         status, text, _ = self.run_tool("test", "clang", installed=installed, ci=True)
         self.assertEqual(status, 1, text)
         self.assertRegex(text, "(?m)^clang +MISSING")
+
+    def test_what_it_leaves_out_of_a_preset_is_back_when_that_is_configured_by_hand(self):
+        presets = json.loads((ROOT / "CMakePresets.json").read_text())["configurePresets"]
+        base = next(preset for preset in presets if preset["name"] == "base")
+        set_here = re.findall(r'"-D(WEFT_\w+)=', (ROOT / "tools/test").read_text())
+        how = {"WEFT_TEST_BATCH"}  # and not what
+        self.assertIn("WEFT_LAST_PART", set_here)
+        self.assertLessEqual(set(set_here) - how, set(base["cacheVariables"]))
 
     def test_no_preset_does_without_what_all_of_them_need(self):
         status, text, _ = self.run_tool("test", "dev")
