@@ -210,7 +210,8 @@ def as_text(found):
     # What has nothing but numbers in it stands on one line.
     for numbers in (r'(\[)\s+([^\[\]{}"]*?)\s+(\])', r'(\{)\s+("median"[^{}]*?)\s+(\})'):
         text = re.sub(numbers, lambda m: m[1] + " ".join(m[2].split()) + m[3], text)
-    if str(ROOT) in text or str(pathlib.Path.home()) in text:
+    home = os.path.expanduser("~")  # of a user who has none it is "/", or "~" itself
+    if str(ROOT) in text or (len(home) > 1 and home in text):
         raise Failure("a path of this machine would be written")
     return text + "\n"
 

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import types
 import unittest
+import unittest.mock
 
 sys.dont_write_bytecode = True
 ROOT = pathlib.Path(os.environ.get("SOURCE_DIR", pathlib.Path(__file__).parents[2]))
@@ -153,6 +154,13 @@ class AddingUp(unittest.TestCase):
         found = self.found([3, 4], old)
         values = {row["row"]: row["values"] for row in found["rows"]}
         self.assertEqual(values["p"], [None, None, 4, 4])
+
+    def test_a_path_of_the_machine_is_refused_but_a_user_without_a_home_may_measure(self):
+        with unittest.mock.patch.dict(os.environ, HOME="/"):  # as containers have it
+            self.assertIn("a/b", results.as_text({"note": "a/b"}))
+        with unittest.mock.patch.dict(os.environ, HOME="/house/of/a"):
+            with self.assertRaises(Failure):
+                results.as_text({"note": "read /house/of/a/b"})
 
     def test_the_tables_name_commit_figures_and_failures(self):
         found = self.found([1, 2])
