@@ -1,5 +1,5 @@
-# refuses_mixed_builds.sh - a program built with another sanitizer setting than the library does not
-# link, and the linker's message names the setting (include/weft/base/version.hpp).
+# refuses_mixed_builds.sh - a program built with another sanitizer, switch or setting of the checks
+# than the library does not link, and the linker names the setting (include/weft/base/version.hpp).
 #
 # SPDX-License-Identifier: Apache-2.0
 set -u
@@ -19,16 +19,24 @@ build() {
     "$CXX" -std=c++23 -I "$SOURCE_DIR/include" $1 "$scratch/user.cpp" "$library" $LINK_FLAGS \
         -pthread -o "$scratch/user" >"$scratch/log" 2>&1
 }
-portable=$(nm "$library" 2>/dev/null | grep -c 'portable_switch_1')
-same=$([[ $portable -gt 0 ]] && echo -DWEFT_PORTABLE_SWITCH=1)
+# How the library was built, as it says itself.
+symbols=$(nm "$library" 2>/dev/null)
+[[ $symbols == *_portable_switch_1* ]] && switch=1 || switch=0
+[[ $symbols == *_checks_1* ]] && checks=1 || checks=0
+same="-DWEFT_PORTABLE_SWITCH=$switch -DWEFT_CHECKS=$checks"
 if ! build "$same"; then
     echo "a program with the library's own settings did not link:"
     cat "$scratch/log"
     exit 1
 fi
-for other in -fsanitize=address -fsanitize=thread; do
-    if build "$same $other"; then
-        echo "linked with $other, though the library is built without"
+for other in -fsanitize=address -fsanitize=thread -DWEFT_PORTABLE_SWITCH=$((1 - switch)) \
+    -DWEFT_CHECKS=$((1 - checks)); do
+    case $other in
+        -D*) build "$same -U${other:2:-2} $other" ;;
+        *) build "$same $other" ;;
+    esac
+    if [[ $? == 0 ]]; then
+        echo "linked with $other, though the library is built otherwise"
         exit 1
     fi
     if ! grep -q 'weft_0_1_built_with_sanitizer_' "$scratch/log"; then

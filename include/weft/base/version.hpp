@@ -2,8 +2,8 @@
 //
 // Everything public lives in `namespace weft`, whose inline namespace carries the version of the
 // binary interface. The symbol below carries what the namespace cannot: a translation unit built
-// with another sanitizer setting, or for another switch, than the library has other layouts, and
-// the linker says so by the name of the symbol that it does not find.
+// with another sanitizer setting, for another switch, or with checks where the library has none,
+// has other layouts, and the linker says so by the name of the symbol that it does not find.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -35,13 +35,20 @@
 /// A part of WEFT_BUILD_SYMBOL.
 #define WEFT_BUILD_SANITIZER none
 #endif
+#if defined(WEFT_CHECKS) && WEFT_CHECKS
+#define WEFT_BUILD_CHECKS 1
+#else
 /// A part of WEFT_BUILD_SYMBOL.
-#define WEFT_JOIN_BUILD(sanitizer, portable) \
-    weft_0_1_built_with_sanitizer_##sanitizer##_and_portable_switch_##portable
+#define WEFT_BUILD_CHECKS 0
+#endif
 /// A part of WEFT_BUILD_SYMBOL.
-#define WEFT_EXPAND_BUILD(sanitizer, portable) WEFT_JOIN_BUILD(sanitizer, portable)
+#define WEFT_JOIN_BUILD(sanitizer, portable, checks) \
+    weft_0_1_built_with_sanitizer_##sanitizer##_and_portable_switch_##portable##_and_checks_##checks
+/// A part of WEFT_BUILD_SYMBOL.
+#define WEFT_EXPAND_BUILD(sanitizer, portable, checks) WEFT_JOIN_BUILD(sanitizer, portable, checks)
 /// The symbol that the library has and whoever includes its headers refers to.
-#define WEFT_BUILD_SYMBOL WEFT_EXPAND_BUILD(WEFT_BUILD_SANITIZER, WEFT_PORTABLE_SWITCH)
+#define WEFT_BUILD_SYMBOL \
+    WEFT_EXPAND_BUILD(WEFT_BUILD_SANITIZER, WEFT_PORTABLE_SWITCH, WEFT_BUILD_CHECKS)
 
 extern "C" const char WEFT_BUILD_SYMBOL;
 
