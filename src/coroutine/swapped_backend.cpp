@@ -165,7 +165,8 @@ void swapped_place::copy_in() noexcept {
 
 void swapped_place::reserve_buffer(std::size_t size) {
     if (size <= buffer_size_) return;
-    if (shared_->options_.policy == buffer_policy::allocate_at_creation && buffer_ != nullptr)
+    const bool is_created = place_ != place::nowhere;
+    if (shared_->options_.policy == buffer_policy::allocate_at_creation && is_created)
         throw std::length_error("weft: a swapped coroutine uses " + std::to_string(size) +
                                 " bytes, and its buffer from creation has " +
                                 std::to_string(buffer_size_));

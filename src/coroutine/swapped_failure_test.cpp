@@ -107,6 +107,18 @@ WEFT_TEST("swapped failure: one that outgrew its buffer from creation stays unti
     CHECK(kept);
 }
 
+WEFT_TEST("swapped failure: a buffer of no bytes from creation is never one of some") {
+    shared_stack shared({.policy = buffer_policy::allocate_at_creation, .buffer_size = 0});
+    swapped_coroutine parked({.shared = &shared}, [] { yield(); });
+    swapped_coroutine other({.shared = &shared}, [] {});
+    parked.resume();
+    EXPECT_THROW(other.resume(), std::length_error);
+    CHECK(shared.counters().buffers == 0);
+    parked.resume();
+    other.resume();
+    CHECK(other.done());
+}
+
 WEFT_TEST("swapped failure: no room for a nested resume is the resumer's exception") {
     counting_allocator allocator;
     shared_stack shared({.allocator = &allocator});
