@@ -13,6 +13,8 @@
 #include <weft/stack/overflow.hpp>
 #include <weft/stack/watermark.hpp>
 
+#include "stack/guard.hpp"
+
 namespace weft::inline v0::detail {
 
 namespace {
@@ -50,7 +52,6 @@ stack stack_of_this_thread() noexcept {
 // glibc takes its thread-local storage and guard from the size: PTHREAD_STACK_MIN allows for both.
 coroutine_thread::coroutine_thread(std::size_t stack_size) : stack_size_(stack_size) {
     attributes made;
-    constexpr std::size_t guard_size = 64 * 1024;  // as other stacks: no large frame steps over it
     check(::pthread_attr_setguardsize(&made.value, guard_size),
           "weft: guard of a coroutine's thread");
     check(::pthread_attr_setstacksize(

@@ -51,6 +51,10 @@ WEFT_TEST("overflow: by a touch far below the stack is reported") {
         check_overflow(where, "skip");
 }
 
+WEFT_TEST("overflow: by a frame of 96 KiB at the end of a stack is reported, not the neighbour's") {
+    for (const char* where : {"own", "ucontext", "thread", "swapped"}) check_overflow(where, "end");
+}
+
 WEFT_TEST("overflow: is reported in a thread other than the main one") {
     for (const char* way : {"recursion", "frame", "alloca"}) check_overflow("elsewhere", way);
 }

@@ -4,8 +4,10 @@
 //
 // The first word is the back end, or where a coroutine of the default one runs: in another thread,
 // inside another coroutine, outside of one that yielded. WAY is recursion, frame (a large one),
-// alloca, skip (a touch of memory far below, with nothing between), or null (no overflow, but a
-// null pointer). Before that the body says "body at ADDRESS", an address on its stack.
+// alloca, skip (a touch of memory far below, with nothing between), end (the same, as far below
+// the end of the stack as a frame of 96 KiB reaches there), or null (no overflow, but a null
+// pointer). Before that the body says "body at ADDRESS", an address on its stack. Stacks of others
+// lie on both sides of its own.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <alloca.h>
@@ -15,6 +17,7 @@
 #include <string_view>
 #include <thread>
 
+#include <weft/base/thread_block.hpp>
 #include <weft/coroutine/coroutine.hpp>
 #include <weft/coroutine/shared_stack.hpp>
 #include <weft/stack/stack_depot.hpp>
@@ -69,6 +72,10 @@ void run_out_of_stack() {
     if (way == "frame") take_frame_for(size);
     if (way == "alloca") take_alloca(size + 32 * kibibyte);
     if (way == "skip") *static_cast<volatile char*>(here - size - 32 * kibibyte) = 1;
+    if (way == "end") {
+        const weft::detail::activity& running = *weft::detail::this_thread_block().running;
+        *reinterpret_cast<volatile char*>(running.stack_low - 96 * kibibyte) = 1;
+    }
     if (way == "null") {
         volatile char* nothing = nullptr;
         asm volatile("" : "+r"(nothing));  // what is null is not known
@@ -78,8 +85,15 @@ void run_out_of_stack() {
 
 template <class Coroutine>
 void run(weft::coroutine_options options = {}) {
+    const auto yield = [] { weft::this_coroutine::yield(); };
+    options.name = "neighbour";
+    Coroutine first(options, yield);
     options.name = "parser";
     Coroutine parser(options, run_out_of_stack);
+    options.name = "neighbour";
+    Coroutine last(options, yield);
+    first.resume();
+    last.resume();
     parser.resume();
 }
 
@@ -103,6 +117,7 @@ int main(int argc, char** argv) {
     if (where == "ucontext") run<weft::ucontext_coroutine>();
     if (where == "thread") run<weft::thread_coroutine>();
     if (where == "swapped") {
+        const weft::coroutine neighbour([] {});
         weft::shared_stack shared;
         run<weft::swapped_coroutine>({.shared = &shared});
     }
