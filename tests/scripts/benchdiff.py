@@ -121,6 +121,27 @@ class Benchdiff(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertIn("not a result file", done.stderr)
 
+    def test_json_that_is_no_result_is_refused_with_a_word(self):
+        good = row("r", [1] * 5)
+        broken = [[], None, "rows", 7, {}, {"case": "c"}, {"case": "c", "rows": None},
+                  {"case": "c", "rows": ["r"]}, {"case": "c", "rows": {"r": 1}}, {"rows": [good]},
+                  *({"case": "c", "rows": [good | wrong]} for wrong in (
+                      {"values": None}, {"values": ["1"]}, {"values": [float("nan")]},
+                      {"unit": ["ns"]})),
+                  {"case": "c", "rows": [{"row": "r", "compiler": "g++"}]}]
+        usual = file(self.folder.name, "a", [good])
+        for what in broken:
+            path = pathlib.Path(self.folder.name) / "b"
+            path.write_text(json.dumps(what))
+            for both in ((usual, path), (path, path)):
+                done = subprocess.run([sys.executable, TOOL, *both], capture_output=True, text=True)
+                self.assertEqual(done.returncode, 2, f"{what}: {done.stdout}{done.stderr}")
+                self.assertRegex(done.stderr, r"^benchdiff: .*b: not a result file", what)
+
+    def test_results_from_outside_of_a_clone_have_no_commit(self):
+        _, text = self.diff([row("r", [1] * 5)], [row("r", [1] * 5)], commit=None)
+        self.assertIn("c: a -> not recorded", text)
+
 
 if __name__ == "__main__":
     unittest.main()
