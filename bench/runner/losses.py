@@ -14,7 +14,7 @@ from runner.case import Failure
 from runner.measure import summary
 from runner.results import ratio, show
 
-FEW = 3  # so many rows are named, more are counted
+FEW = 3  # so many rows are named, more are counted; so many columns have a figure each
 
 # Which way is better, by the unit; a suspension is neither good nor bad.
 MORE = ("M/s", "stacks", "of the fastest")
@@ -112,10 +112,12 @@ def ahead(case, found):
     for asked in case.tables:
         title = asked["title"]  # in the first line only
         of_table = leads(asked, found)
-        ours = len({e["row"] for e in found["rows"] if e["row"] in asked["rows"] and is_weft(e)})
+        entries = [entry for entry in found["rows"] if entry["row"] in asked["rows"]]
+        ours = len({entry["row"] for entry in entries if is_weft(entry)})
+        columns = list(dict.fromkeys(entry.get("at") for entry in entries))
         for peer in dict.fromkeys(entry[0] for entry in of_table):
             mine = [entry for entry in of_table if entry[0] == peer]
-            cells = [by_how_much(mine, compiler) for compiler in compilers]
+            cells = [by_how_much(mine, compiler, columns) for compiler in compilers]
             first = plain(mine[0][3]) if any(entry[4] for entry in mine) else "-"
             lines.append([title, plain(peer), first, *cells, behind_too(mine, ours - 1)])
             title = ""
@@ -123,13 +125,29 @@ def ahead(case, found):
     return tables.table(head, lines) if lines else []
 
 
-def by_how_much(mine, compiler):
+def by_how_much(mine, compiler, columns):
+    known = [(column, by) for _, column, of, _, by, _ in mine if of == compiler and by]
+    if len(known) > FEW and not any("note" in by for _, by in known):
+        return from_to(known, columns)
     texts = []
-    for _, column, of, _, by, _ in mine:
-        if of == compiler and by:
-            where = "; ".join(word for word in (column, by.get("note")) if word)
-            texts.append(f"{show(by['median'])} x" + (f" ({where})" if where else ""))
+    for column, by in known:
+        where = "; ".join(word for word in (column, by.get("note")) if word)
+        texts.append(f"{show(by['median'])} x" + (f" ({where})" if where else ""))
     return ", ".join(texts) or "-"
+
+
+def from_to(known, columns):
+    """The least and the greatest lead, and at which columns: for a table that has many of them."""
+    medians = [by["median"] for _, by in known]
+    first, last = (columns.index(known[end][0]) for end in (0, -1))
+    if len(known) == len(columns):
+        where = f"all {len(columns)}"
+    elif len(known) == last - first + 1:
+        where = f"{columns[first]} to {columns[last]}"
+    else:
+        where = f"{len(known)} of {len(columns)}"
+    most = known[medians.index(max(medians))][0]
+    return f"{show(min(medians))} to {show(max(medians))} x ({where}; most at {most})"
 
 
 def behind_too(mine, how_many):

@@ -179,6 +179,27 @@ class Losses(unittest.TestCase):
         rows["rows"][1]["note"] = "only half of it"
         self.assertIn("2 x (only half of it)", self.section((case(self.table), rows)))
 
+    def over_columns(self, *leads):
+        """What the list says of Go, which has 10 at each column, where weft has so many times"""
+        rows = [entry(row, value, at, unit="ns", values=[value]) for at, times in leads
+                for row, value in (("weft, own", 10 * times), ("Go", 10))]
+        line = next(line for line in self.section(
+                    (case(self.table), found(rows) | {"figures": []})).splitlines()
+                    if "| Go |" in line)
+        return line.split(" | ")[3]
+
+    def test_a_lead_at_a_few_columns_is_told_for_each(self):
+        self.assertEqual(self.over_columns(("4", 2), ("8", 0.5), ("16", 3), ("32", 5)),
+                         "2 x (4), 3 x (16), 5 x (32)")
+
+    def test_a_lead_at_many_columns_is_told_from_the_least_to_the_greatest(self):
+        self.assertEqual(self.over_columns(("4", 2), ("8", 3), ("16", 5), ("32", 4)),
+                         "2 to 5 x (all 4; most at 16)")
+        self.assertEqual(self.over_columns(("4", 1), ("8", 3), ("16", 5), ("32", 4), ("64", 6)),
+                         "3 to 6 x (8 to 64; most at 64)")
+        self.assertEqual(self.over_columns(("4", 2), ("8", 3), ("16", 1), ("32", 4), ("64", 6)),
+                         "2 to 6 x (4 of 5; most at 64)")
+
     def test_peers_may_be_the_columns_of_a_table(self):
         table = {"title": "t", "rows": ["time per stack"]}
         rows = [entry("time per stack", value, at, unit="ns", values=[value])
