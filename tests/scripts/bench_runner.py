@@ -3,6 +3,8 @@
 
 SPDX-License-Identifier: Apache-2.0
 """
+import contextlib
+import importlib.machinery
 import io
 import json
 import os
@@ -122,8 +124,9 @@ echo '{"status": 2, "seconds": 1.0, "peak_rss_kib": 10}'
 
 
 class AddingUp(unittest.TestCase):
-    def found(self, script, old=None, commit="abc"):
-        run, peer = FakeRun("weft", [{"w": v} for v in script]), FakeRun("go", [{"p": 4}] * 9)
+    def found(self, script, old=None, commit="abc", peer=None):
+        run = FakeRun("weft", [{"w": v} for v in script])
+        peer = FakeRun("go", peer or [{"p": 4}] * 9)
         sys.stderr, real = io.StringIO(), sys.stderr
         measured, rounds = measure.measure(a_case(), [run, peer], len(script), Estimate())
         sys.stderr = real
@@ -148,6 +151,27 @@ class AddingUp(unittest.TestCase):
         old = self.found([1]) | {"machine": HOST | {"cpus": 64}}
         self.assertEqual(self.found([3], old)["rounds"], 1)
 
+    def test_a_peer_that_fails_each_time_does_not_keep_the_others_from_it(self):
+        old = self.found([1, 2], peer=[None] * 2)
+        found = self.found([3, 4], old, peer=[None] * 2)
+        self.assertEqual(found["rounds"], 4)
+        self.assertEqual(found["rows"][0]["values"], [1, 2, 3, 4])
+        self.assertIn("crashed", found["programs"][1]["error"])
+
+    def test_why_there_is_a_gap_is_remembered(self):
+        found = self.found([3], self.found([1, 2], peer=[{"p": 4}, None]))
+        self.assertEqual(found["rows"][1]["values"], [4, None, 4])
+        self.assertIn("crashed", found["programs"][1]["error"])
+
+    def test_paths_of_this_machine_are_not_written(self):
+        home = os.environ.get("HOME")
+        self.addCleanup(os.environ.__setitem__, "HOME", home or "/")
+        os.environ["HOME"] = "/somebodys/home"
+        text = results.as_text({"error": f"no {ROOT}/a, /somebodys/home/b, /somebodys/homely"})
+        self.assertEqual(json.loads(text)["error"], "no ./a, ~/b, /somebodys/homely")
+        os.environ["HOME"] = "/"
+        self.assertIn("10 M/s", results.as_text({"unit": "10 M/s"}))
+
     def test_a_row_that_was_missing_before_has_gaps_there(self):
         old = self.found([1, 2])
         old["rows"] = [row for row in old["rows"] if row["row"] != "p"]
@@ -168,6 +192,43 @@ class AddingUp(unittest.TestCase):
         text = "\n".join(tables.tables(a_case(), found, {"c.svg": ""}))
         for words in ("commit abc", "| w against p | g++ | 0.375", "Failed: go: crashed", "c.svg"):
             self.assertIn(words, text)
+
+
+class Brief(unittest.TestCase):
+    """bench/run --brief, with programs that only say that they were run."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        loader = importlib.machinery.SourceFileLoader("bench_run", str(ROOT / "bench/run"))
+        self.bench = types.ModuleType("bench_run")
+        self.bench.__file__ = loader.path
+        loader.exec_module(self.bench)
+        build = types.SimpleNamespace(compiler="g++", version=lambda: "12", flags=lambda _: "-O2")
+        case = types.SimpleNamespace(**vars(a_case()), compilers=["g++"], rounds=None)
+        self.bench.Case = lambda _: case
+        self.bench.builds_for = lambda *_: [build]
+        self.bench.runs_of = lambda *_: (
+            [FakeRun("weft", [{"w": 1}] * 5), FakeRun("go", [{"p": 4}] * 5)], [])
+        self.at("abc")
+
+    def at(self, commit):
+        self.bench.results = types.SimpleNamespace(
+            **vars(results) | {"commit": lambda: commit, "machine": lambda: HOST})
+
+    def run_once(self):
+        wanted = types.SimpleNamespace(brief=True, quick=False, rounds=5, build_dir=self.folder)
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            self.bench.run_case("c", wanted)
+        return json.loads((self.folder / "brief/c.json").read_text())["rounds"]
+
+    def test_runs_of_one_commit_add_up_in_their_own_folder(self):
+        self.assertEqual([self.run_once(), self.run_once()], [5, 10])
+        self.at("def")
+        self.assertEqual(self.run_once(), 5)
+        self.at("def+")
+        self.assertEqual([self.run_once(), self.run_once()], [5, 5])
 
 
 class Bar(unittest.TestCase):
