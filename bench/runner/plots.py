@@ -8,6 +8,7 @@ a cross below the axis, and the reason in words.
 SPDX-License-Identifier: Apache-2.0
 """
 import re
+import textwrap
 
 from runner.results import show
 from runner.svg import FAINT, INK, LogScale, Picture, Scale, short
@@ -45,12 +46,14 @@ def number(column):
     return float(column.replace(",", "")) if re.fullmatch(r"[\d,.]+", column or "") else None
 
 
-def label(row):
-    """A row as a legend names it: without N, which is the picture's; with threads and D, weft's
-    with its back end, too, also where the table leaves the usual ones out."""
+def label(row, title=""):
+    """A row as a legend names it: without what the title says, which is N at least; with threads
+    and D, weft's with its back end, too, also where the table leaves the usual ones out."""
     name = re.sub(r"^N = \d+(, strict)?: ", "", row)
     if name == row:
         return name
+    first, *others = name.split(", ")
+    name = ", ".join([first, *(word for word in others if word not in title)])
     if not name.startswith("weft"):
         return f"{name}, D=0" if "pthread" in name else f"{name}, P=1, D=0"
     rest = [word.strip() for word in name.split(",")[1:]]
@@ -82,7 +85,7 @@ def lines(asked, found, compiler):
     known = [e for _, points in series for e in points if e.get("median")]
     if not known:
         return None
-    gaps = reasons(series)
+    gaps = reasons(series, asked["title"])
     height = max(460, 90 + 17 * len(series)) + 15 * len(gaps)
     picture = Picture(1000, height, asked["title"])
     bottom = height - 72 - 15 * len(gaps)
@@ -93,7 +96,7 @@ def lines(asked, found, compiler):
     axes(picture, asked["title"], sorted(set(xs)), known[0]["unit"], x, y)
     for index, (row, points) in enumerate(series):
         one_line(picture, index, points, x, y, bottom)
-        legend(picture, index, label(row))
+        legend(picture, index, label(row, asked["title"]))
     for place, text in enumerate(gaps):
         picture.words(66, bottom + 58 + 15 * place, text, size=11)
     picture.words(66, height - 8, said_below(found, compiler), size=10, colour="#667")
@@ -130,15 +133,21 @@ def legend(picture, index, text):
     picture.words(736, height + 4, text, size=11)
 
 
-def reasons(series):
-    """What is a gap and why, a line for each row."""
-    said = []
+def reasons(series, title):
+    """What is a gap and why, in lines; rows that have the same gaps together."""
+    said = {}
     for row, points in series:
-        missing = [e for e in points if not e.get("median")]
-        if missing:
-            where = ", ".join(short(number(e["at"])) for e in missing)
-            said.append(f"x  {label(row)}: nothing at {where} ({missing[0].get('note', 'failed')})")
-    return said
+        missing = {}
+        for e in points:
+            if not e.get("median"):
+                missing.setdefault(e.get("note", "failed"), []).append(short(number(e["at"])))
+        for why, where in missing.items():
+            said.setdefault((", ".join(where), why), []).append(label(row, title))
+    lines = []
+    for (where, why), names in said.items():
+        text = f"x  nothing at {where} ({why}): {'; '.join(names)}"
+        lines += textwrap.wrap(text, 140, subsequent_indent="    ")
+    return lines
 
 
 def axes(picture, title, columns, unit, x, y):
@@ -185,8 +194,8 @@ def bars(picture, title, entries, top):
     known = [e for e in entries if "median" in e]
     values = [e["median"] for e in known if e["median"] > 0]
     units = {e["unit"] for e in known}
-    wide = len(values) > 1 and max(values) / min(values) > 50 or len(units) > 1
     highest = max([e["max"] for e in known if e["max"] > 0], default=1.0)
+    wide = len(values) > 1 and highest / min(values) > 50 or len(units) > 1
     scale = (LogScale(min(values) / 2, highest, 400, 820, whole=False) if wide and values
              else Scale(highest, 400, 820))
     note = " (logarithmic)" if wide else ""

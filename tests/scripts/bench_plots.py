@@ -87,6 +87,21 @@ class Lines(unittest.TestCase):
                          "weft, own, one loop a thread, P=2, D=0")
         self.assertEqual(plots.label("N = 8, strict: Rust async"), "Rust async, P=1, D=0")
 
+    def test_a_name_does_without_what_the_title_says(self):
+        title = "N = 8: peak RSS of the whole program, by number of fibers"
+        self.assertEqual(plots.label("N = 8: weft, wake slot, peak RSS, D = 1000", title),
+                         "weft, own, wake slot, P=1, D=1000")
+        self.assertEqual(plots.label("N = 8: Go, peak RSS", title), "Go, P=1, D=0")
+
+    def test_rows_that_have_the_same_gaps_have_one_line_with_their_reason(self):
+        svg = self.draw(*[entry(row, value, at, **why) for row in self.table["rows"]
+                          for at, value, why in (("16", 5, {}), ("800", None, {"note": "no room"}),
+                                                 ("80,000", None, {"note": "not tried"}))])
+        gaps = [text for text in words(svg) if text.startswith("x ")]
+        both = "weft, own, slot, P=1, D=0; Go, P=1, D=0"
+        self.assertEqual(gaps, [f"x  nothing at 800 (no room): {both}",
+                                f"x  nothing at 80k (not tried): {both}"])
+
 
 class Bars(unittest.TestCase):
     table = {"title": "times", "rows": ["weft", "Go"]}
@@ -108,6 +123,12 @@ class Bars(unittest.TestCase):
     def test_values_far_apart_are_drawn_by_their_logarithms_and_it_says_so(self):
         svg = self.draw(entry("weft", 1), entry("Go", 100_000))
         self.assertIn("times (logarithmic)", words(svg))
+
+    def test_a_spread_that_would_hide_the_medians_is_drawn_by_its_logarithm(self):
+        svg = self.draw(entry("weft", 10) | {"max": 4000}, entry("Go", 20))
+        self.assertIn("times (logarithmic)", words(svg))
+        widths = [float(n.get("width")) for n in tree.fromstring(svg).iter(f"{SVG}rect")][1:]
+        self.assertGreater(min(widths), 30)
 
     def test_a_value_of_zero_does_not_stop_it(self):
         svg = self.draw(entry("weft", 0.0), entry("Go", 20))
