@@ -22,9 +22,14 @@ page and writes them into gdb's file.
 SPDX-License-Identifier: Apache-2.0
 """
 import struct
+import sys
 
-import gdb
-import gdb.unwinder
+try:
+    import gdb
+    import gdb.unwinder
+except ImportError:  # it was not gdb that started this
+    print(__doc__.split("SPDX")[0].strip())
+    sys.exit(0)
 
 NAMESPACE = "weft::v0::detail::"
 KINDS = {1: "own", 2: "ucontext", 3: "thread", 4: "swapped"}

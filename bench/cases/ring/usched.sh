@@ -9,7 +9,7 @@
 # added here, so that this row alone is unchecked.
 #
 # SPDX-License-Identifier: Apache-2.0
-if [[ ${1:-} == --help ]]; then sed -n '2,/SPDX/{/SPDX/!s/^# \{0,1\}//p}' "$0"; exit; fi
+if [[ ${1:-} =~ ^(-h|--help)$ ]]; then sed -n '2,/SPDX/{/SPDX/!s/^# \{0,1\}//p}' "$0"; exit; fi
 set -euo pipefail
 if [[ ${1:-} == --version ]]; then
     cat "$(dirname "$0")/usched_version" 2>/dev/null || echo usched
