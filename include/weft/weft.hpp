@@ -3,6 +3,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// Said here, for otherwise it is the standard library that lacks something.
+#if __cplusplus <= 202002L
+#error "weft needs C++23: compile with -std=c++23"
+#endif
+
 #include <weft/actor/actor_context.hpp>
 #include <weft/actor/isolated.hpp>
 #include <weft/base/assert.hpp>
