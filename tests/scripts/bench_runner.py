@@ -219,7 +219,8 @@ class Brief(unittest.TestCase):
 
     def run_once(self):
         wanted = types.SimpleNamespace(brief=True, quick=False, rounds=5, build_dir=self.folder)
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        self.said = io.StringIO()
+        with contextlib.redirect_stdout(self.said), contextlib.redirect_stderr(io.StringIO()):
             self.bench.run_case("c", wanted)
         return json.loads((self.folder / "brief/c.json").read_text())["rounds"]
 
@@ -229,6 +230,11 @@ class Brief(unittest.TestCase):
         self.assertEqual(self.run_once(), 5)
         self.at("def+")
         self.assertEqual([self.run_once(), self.run_once()], [5, 5])
+
+    def test_what_it_prints_names_its_own_files(self):
+        self.run_once()
+        self.assertIn("every value is in `c.json`", self.said.getvalue())
+        self.assertNotIn("docs/plots", self.said.getvalue())
 
 
 class Bar(unittest.TestCase):
