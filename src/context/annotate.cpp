@@ -6,11 +6,7 @@
 #include <new>
 #include <utility>
 
-#if __has_include(<valgrind/memcheck.h>)
-#include <valgrind/memcheck.h>
-#else
-#define VALGRIND_MAKE_MEM_UNDEFINED(address, size) void()
-#endif
+#include "base/valgrind.hpp"
 
 namespace weft::inline v0::detail {
 

@@ -10,15 +10,10 @@
 
 #include <weft/base/assert.hpp>
 
+#include "base/valgrind.hpp"
+
 #if WEFT_ASAN
 #include <sanitizer/asan_interface.h>
-#endif
-#if __has_include(<valgrind/memcheck.h>)
-#include <valgrind/memcheck.h>
-#else
-#define RUNNING_ON_VALGRIND 0
-#define VALGRIND_MAKE_MEM_UNDEFINED(address, size) void()
-#define VALGRIND_MAKE_MEM_DEFINED(address, size) void()
 #endif
 
 namespace weft::inline v0::detail {

@@ -7,16 +7,9 @@
 #include <mutex>
 #include <new>
 
+#include "base/valgrind.hpp"
 #include "stack/region.hpp"
 
-#if __has_include(<valgrind/memcheck.h>)
-#include <valgrind/memcheck.h>
-#else
-#define RUNNING_ON_VALGRIND 0
-#define VALGRIND_STACK_REGISTER(low, high) 0U
-#define VALGRIND_STACK_DEREGISTER(id) static_cast<void>(id)
-#define VALGRIND_MAKE_MEM_UNDEFINED(address, size) void()
-#endif
 #if WEFT_ASAN
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/lsan_interface.h>

@@ -13,12 +13,7 @@
 #include <string_view>
 #include <utility>
 
-#if __has_include(<valgrind/valgrind.h>)
-#include <valgrind/valgrind.h>
-#else
-#define VALGRIND_STACK_REGISTER(low, high) 0U
-#define VALGRIND_STACK_DEREGISTER(id) static_cast<void>(id)
-#endif
+#include "base/valgrind.hpp"
 
 namespace {
 
