@@ -45,5 +45,11 @@ if not wrong and shutil.which("mkdocs"):
             wrong.append(done.stderr)
         elif not (pathlib.Path(folder) / "hello/index.html").exists():
             wrong.append("mkdocs made no page for hello.md")
+        else:
+            page = (pathlib.Path(folder) / "benchmarks/index.html").read_text()
+            if '<h2 id="yield">yield</h2>' not in page:
+                wrong.append("benchmarks.md: a heading is not the name of its case")
+            if "(<code>bench/cases/yield/README.md</code>)" not in page:
+                wrong.append("benchmarks.md: a link to a file outside is not its name")
 print("\n".join(wrong) or "every link leads somewhere")
 sys.exit(1 if wrong else 77 if not shutil.which("mkdocs") else 0)
