@@ -366,6 +366,29 @@ WEFT_TEST("timer queue: fires in the order of deadlines, never early") {
     CHECK(timers.earliest() == no_deadline);
 }
 
+WEFT_TEST("timer queue: of those of one deadline the one that was armed first fires first") {
+    timer_queue timers(false);
+    std::vector<bell> bells(300);
+    const auto deadline = [](std::size_t i) { return time_point(std::chrono::hours(i % 3)); };
+    for (std::size_t i = 0; i < bells.size(); ++i) timers.arm(bells[i].timer, deadline(i));
+    for (std::size_t i = 0; i < bells.size(); i += 7) {  // again: now it is the last
+        CHECK(timer_queue::disarm(bells[i].timer));
+        timers.arm(bells[i].timer, deadline(i));
+    }
+    std::vector<std::size_t> wanted;
+    for (std::size_t hour = 0; hour < 3; ++hour) {
+        for (std::size_t i = hour; i < bells.size(); i += 3)
+            if (i % 7 != 0) wanted.push_back(i);
+        for (std::size_t i = hour; i < bells.size(); i += 3)
+            if (i % 7 == 0) wanted.push_back(i);
+    }
+    std::vector<std::size_t> order;
+    timers.expire(deadline(2), [&](runnable* r) {
+        order.push_back(static_cast<std::size_t>(static_cast<bell*>(r) - bells.data()));
+    });
+    CHECK(order == wanted);
+}
+
 WEFT_TEST("timer queue: a disarmed node is out at once, wherever it is in the heap") {
     timer_queue timers(true);
     std::vector<bell> bells(1000);

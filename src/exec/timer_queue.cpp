@@ -43,6 +43,7 @@ void timer_queue::arm(timer_node& node, time_point deadline, executor* post_to) 
     WEFT_CHECK(node.before_ == nullptr, "timer_node: armed twice");
     node.queue_ = this;
     node.deadline_ = deadline;
+    node.turn_ = turns_++;
     node.post_to_ = post_to;
     node.child_ = node.sibling_ = nullptr;
     root_ = root_ == nullptr ? &node : join(root_, &node);
@@ -95,10 +96,14 @@ void timer_queue::note_earliest() noexcept {
 
 // --- the heap
 
-// The one with the earlier deadline becomes the parent; of equals the first, so that equal
-// deadlines fire nearly in the order in which they were armed.
+// A heap alone keeps no order among equal deadlines.
+bool timer_queue::is_before(const timer_node& a, const timer_node& b) noexcept {
+    return a.deadline_ != b.deadline_ ? a.deadline_ < b.deadline_ : a.turn_ < b.turn_;
+}
+
+// The one that fires first becomes the parent.
 timer_node* timer_queue::join(timer_node* a, timer_node* b) noexcept {
-    if (b->deadline_ < a->deadline_) std::swap(a, b);
+    if (is_before(*b, *a)) std::swap(a, b);
     b->sibling_ = a->child_;
     if (b->sibling_ != nullptr) b->sibling_->before_ = b;
     b->before_ = a;

@@ -206,6 +206,21 @@ MATRIX_TEST("sleep: takes as long as it was told, in the order of deadlines") {
     CHECK(log == "abc");
 }
 
+MATRIX_TEST("sleep: those who sleep until the same moment wake in the order in which they began") {
+    std::string log;
+    for (char name = 'a'; name <= 'h'; ++name)
+        spawn([&log, name] {
+            sleep_for(1ms);
+            log += name;
+            sleep_for(1ms);
+            log += static_cast<char>(name - 'a' + 'A');
+        });
+    run_until_blocked();
+    advance(1ms);
+    advance(1ms);
+    CHECK(log == "abcdefghABCDEFGH");
+}
+
 WEFT_TEST("sleep_until: by any clock, never early, and so does park_until") {
     loop s;
     go(s, [] {

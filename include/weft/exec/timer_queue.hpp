@@ -1,4 +1,5 @@
-// timer_queue.hpp - deadlines of one worker or loop, the earliest first.
+// timer_queue.hpp - deadlines of one worker or loop, the earliest first; of equal ones the one that
+// was armed first.
 //
 // A pairing heap through the nodes themselves: arming and disarming allocate nothing, and a node
 // that is disarmed is out of the queue at once, so a million deadlines that were armed and disarmed
@@ -13,6 +14,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 
 #include <weft/base/clock_source.hpp>
 #include <weft/exec/runnable.hpp>
@@ -38,6 +40,7 @@ private:
 
     function fire_;
     time_point deadline_{};
+    std::uint64_t turn_ = 0;        // among those of the same deadline
     timer_queue* queue_ = nullptr;  // the queue that it was last armed in
     executor* post_to_ = nullptr;
     timer_node* child_ = nullptr;
@@ -85,12 +88,14 @@ private:
     class guard;
 
     [[nodiscard]] runnable* collect(time_point now) noexcept;
+    [[nodiscard]] static bool is_before(const timer_node& a, const timer_node& b) noexcept;
     static timer_node* join(timer_node* a, timer_node* b) noexcept;
     static timer_node* join_siblings(timer_node* first) noexcept;
     void remove(timer_node& node) noexcept;
     void note_earliest() noexcept;
 
     timer_node* root_ = nullptr;
+    std::uint64_t turns_ = 0;
     const bool shared_;
     std::atomic<bool> locked_ = false;
     // For the owner to read without the lock. Written under it.
