@@ -71,9 +71,9 @@ void enlist(fiber_block& me) noexcept {
     me.attention.fetch_and(static_cast<std::uint8_t>(~unenlisted_bit), std::memory_order_release);
 }
 
-void request_stop(fiber_block& block, cancel_reason reason) noexcept {
+bool request_stop(fiber_block& block, cancel_reason reason) noexcept {
     cancel_round round;
-    round.stop(block, reason);
+    return round.stop(block, reason);
 }
 
 }  // namespace detail

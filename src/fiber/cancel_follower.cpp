@@ -53,18 +53,21 @@ void cancel_round::stop(const fiber_handle& fiber, cancel_reason reason) noexcep
     if (fiber_block* const block = handle_access::block(fiber)) stop(*block, reason);
 }
 
-void cancel_round::stop(fiber_block& block, cancel_reason reason) noexcept {
+bool cancel_round::stop(fiber_block& block, cancel_reason reason) noexcept {
     add_reference(block);  // it may end meanwhile
     sources_to_tell told;
+    bool first;
     {
         const block_lock lock(block);
-        if (block.stop_reason == cancel_reason::none) block.stop_reason = reason;
+        first = block.stop_reason == cancel_reason::none;
+        if (first) block.stop_reason = reason;
         scope_chain::set_bit(block);
         told = scope_chain::sources(block);
         collect(block);
     }
     act_on_reason(block, told);
     release(&block);
+    return first;
 }
 
 void cancel_round::collect(fiber_block& block) noexcept {

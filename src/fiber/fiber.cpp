@@ -93,9 +93,7 @@ void fiber::detach() noexcept {
 
 bool fiber::request_stop() noexcept {
     if (block_ == nullptr) return false;
-    const bool first = !block_->is_cancelled();
-    detail::request_stop(*block_);
-    return first;
+    return detail::request_stop(*block_);
 }
 
 // A fiber with a handle has extras from its birth.

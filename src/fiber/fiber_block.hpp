@@ -158,7 +158,8 @@ void release(fiber_block* block) noexcept;
 /// The extras, made at first use. From: the fiber itself, or before it starts.
 [[nodiscard]] fiber_extras& extras_of(fiber_block& block);
 
-/// Cancels what the fiber waits for now, if that can be, and every later wait. From: any thread.
-void request_stop(fiber_block& block, cancel_reason reason = cancel_reason::requested) noexcept;
+/// Cancels what the fiber waits for now, if that can be, and every later wait. True: it had not
+/// been asked. From: any thread.
+bool request_stop(fiber_block& block, cancel_reason reason = cancel_reason::requested) noexcept;
 
 }  // namespace weft::inline v0::detail

@@ -102,6 +102,28 @@ WEFT_TEST("fiber: its stop token is the fiber's own, and its handles are swapped
     other.join();
 }
 
+MATRIX_TEST("fiber: request_stop says whether it had been asked, whatever scope it is in") {
+    std::unique_ptr<cancel_scope> scope;
+    fiber f(s, options(), [&] {
+        scope = std::make_unique<cancel_scope>();
+        scope->cancel();
+        CHECK(!sleep_for(1h));  // the scope was cancelled, the fiber was not asked
+        yield();
+        scope.reset();
+        scope = std::make_unique<cancel_scope>(cancel_scope::shield::yes);
+        while (sleep_for(1ms)) {}
+        scope.reset();
+    });
+    s.step();
+    CHECK(f.request_stop());
+    run_until_blocked();
+    CHECK(!f.request_stop());  // it does not notice, but it was asked
+    scope->cancel();
+    run();
+    CHECK(!f.request_stop());
+    f.detach();
+}
+
 MATRIX_TEST("fiber: its destructor requests stop and joins") {
     std::string log;
     spawn([&] {

@@ -68,7 +68,8 @@ public:
 
     /// Asks a fiber to stop.
     void stop(const fiber_handle& fiber, cancel_reason reason) noexcept;
-    void stop(fiber_block& block, cancel_reason reason) noexcept;
+    /// True: it had not been asked.
+    bool stop(fiber_block& block, cancel_reason reason) noexcept;
     /// Takes the followers of a fiber whose scopes are cancelled now. With its lock held.
     void collect(fiber_block& block) noexcept;
     /// Until nobody is left.
