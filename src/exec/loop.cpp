@@ -28,9 +28,7 @@ public:
     explicit inside(loop& entered) : loop_(entered) {
         WEFT_ASSERT(!loop_.is_here(), "loop: run from inside itself");
         detail::worker* const outer = detail::this_thread_block().runs_for;
-        // Other threads cannot wake a fiber of a loop that takes no wakes from them.
-        if (outer != nullptr && outer->attachment != nullptr &&
-            !(outer->closed && loop_.external_wakes_))
+        if (outer != nullptr && outer->attachment != nullptr)
             lent_ = outer->attachment->driver_of_running_fiber();
         WEFT_ASSERT(!loop_.running_.exchange(true, std::memory_order_acquire),
                     "loop: run by two threads at once");
@@ -84,7 +82,7 @@ loop::loop(loop_options options)
       driver_(own_driver_.get()) {
     set_stacks(options.stacks);
     worker_.set_local();
-    worker_.closed = !external_wakes_;
+    worker_.closed = worker_.may_close = !external_wakes_;
     worker_.wake_slot = options.wake_slot;
     worker_.timers = &timers_;
     if (options.seed) random_.emplace(*options.seed);
@@ -179,7 +177,7 @@ bool loop::reactor_is_due(std::size_t dispatched) noexcept {
 void loop::collect() noexcept {
     if (lists_late_at_ != no_deadline) [[unlikely]]
         list_late_if_due();
-    if (external_wakes_) {
+    if (takes_posts()) {
         runnable* r = inbox_.take_all();
         while (r != nullptr) {
             auto* const following = r->next_node;
@@ -196,14 +194,17 @@ bool loop::sleep() noexcept {
     const time_point deadline = timers_.earliest();
     const bool timed = deadline != no_deadline && clock_->moves();
     const bool awaits = worker_.reactor != nullptr && worker_.reactor->is_awaited();
-    if (!external_wakes_ && !timed && !awaits) return false;
+    const bool open = takes_posts();
+    if (!open && !timed && !awaits) return false;
     std::chrono::nanoseconds limit = std::chrono::nanoseconds::max();
     if (timed) limit = deadline - clock_->now();
     if (lists_late_at_ != no_deadline)
         limit = std::min(limit, lists_late_at_ - steady_clock_source().now());
     limit = std::max(limit, std::chrono::nanoseconds::zero());
-    if (external_wakes_ && !inbox_.fall_asleep()) return true;
+    if (open && !inbox_.fall_asleep()) return true;
     if (alive() == 0 || limit.count() == 0) return true;
+    // The fiber that runs this loop, if one does, is woken by whoever posts here.
+    const detail::awaits_others waits(open ? detail::this_thread_block().runs_for : nullptr);
     driver_.load(std::memory_order_relaxed)->wait(limit);
     return true;
 }
@@ -272,7 +273,7 @@ bool loop::poll() {
 
 // From here on a post writes to the descriptor; what is there already makes it readable at once.
 void loop::expect_posts() noexcept {
-    if (!worker_.idle() || (external_wakes_ && !inbox_.fall_asleep())) watched_driver_->wake();
+    if (!worker_.idle() || (takes_posts() && !inbox_.fall_asleep())) watched_driver_->wake();
 }
 
 int loop::descriptor() {
@@ -322,6 +323,17 @@ bool loop::is_here() const noexcept {
     return false;
 }
 
+// Others may post here, or those alone whom somebody here waits for: one of its fibers may run
+// another loop, to which others may post, or wait for the end of a pool.
+bool loop::takes_posts() const noexcept {
+    return external_wakes_ || worker_.awaiting_others.load(std::memory_order_relaxed) != 0;
+}
+
+void loop::refuse_others() const noexcept {
+    WEFT_ASSERT(is_here() || !running_.load(std::memory_order_relaxed),
+                "loop: posted to from another thread, and external_wakes is false");
+}
+
 void loop::post(runnable* r) {
     detail::note_posted(*r);
     if (detail::this_thread_block().runs_for == &worker_) [[likely]]
@@ -339,9 +351,8 @@ void loop::defer(runnable* r) {
 }
 
 [[gnu::noinline]] void loop::post_from_outside(runnable* r) noexcept {
-    if (!external_wakes_) {
-        WEFT_ASSERT(is_here() || !running_.load(std::memory_order_relaxed),
-                    "loop: posted to from another thread, and external_wakes is false");
+    if (!external_wakes_ && (is_here() || !takes_posts())) {
+        refuse_others();
         worker_.ready.push(r);
         return;
     }
@@ -355,7 +366,10 @@ void loop::defer(runnable* r) {
 void loop::wake_driver() noexcept { driver_.load(std::memory_order_acquire)->wake(); }
 
 void loop::add_work(std::ptrdiff_t change) noexcept {
-    if (detail::this_thread_block().runs_for == &worker_ || !external_wakes_) [[likely]] {
+    if (detail::this_thread_block().runs_for == &worker_) [[likely]] {
+        worker_.work += change;
+    } else if (!external_wakes_) {
+        refuse_others();
         worker_.work += change;
     } else {
         posters_.fetch_add(1, std::memory_order_relaxed);  // as in post_from_outside()

@@ -85,12 +85,21 @@ struct fiber_worker : worker_front {
 /// Lets a fiber wait in place of the thread, for a loop that runs inside that fiber.
 class fiber_driver final : public driver {
 public:
+    fiber_driver() noexcept : alarm_(*this) {}
     void wait(std::chrono::nanoseconds limit) noexcept override;
     void wake() noexcept override;
     void give_back() noexcept override { lent_.store(false, std::memory_order_release); }
 
 private:
     friend class fiber_attachment;
+    struct alarm final : timer_node {
+        explicit alarm(fiber_driver& rings) noexcept : timer_node(&fire), whose(rings) {}
+        static runnable* fire(timer_node& node) noexcept;
+        fiber_driver& whose;
+    };
+    void wait_until(time_point deadline) noexcept;
+
+    alarm alarm_;
     std::mutex mutex_;
     waiter* sleeper_ = nullptr;
     bool woken_ = false;

@@ -192,11 +192,24 @@ bool running_is_swapped() noexcept {
 
 // --- a loop inside a fiber
 
+// By real time: where the fiber's own clock stands still, the timer thread looks at it.
 void fiber_driver::wait(std::chrono::nanoseconds limit) noexcept {
+    if (limit == std::chrono::nanoseconds::max()) return wait_until(no_deadline);
+    executor& home = this_fiber::executor();
+    if (home.clock().moves()) return wait_until(deadline_after(home.clock().now(), limit));
+    const awaits_others rings(&fiber_worker::here()->exec);
+    arm_in_timer_thread(alarm_, deadline_after(steady_clock_source().now(), limit), home);
+    wait_until(no_deadline);
+    timer_queue::disarm(alarm_);
+}
+
+runnable* fiber_driver::alarm::fire(timer_node& node) noexcept {
+    static_cast<alarm&>(node).whose.wake();
+    return nullptr;
+}
+
+void fiber_driver::wait_until(time_point deadline) noexcept {
     static constexpr wait_reason reason{"runs a loop that is idle", false};
-    time_point deadline = no_deadline;
-    if (limit != std::chrono::nanoseconds::max())
-        deadline = deadline_after(this_fiber::executor().clock().now(), limit);
     weft::wait(
         reason, deadline,
         [this](waiter& me) noexcept {

@@ -108,6 +108,8 @@ private:
     class inside;
 
     [[nodiscard]] bool is_here() const noexcept;
+    [[nodiscard]] bool takes_posts() const noexcept;
+    void refuse_others() const noexcept;
     void post_from_outside(runnable* r) noexcept;
     void collect() noexcept;
     void look_around() noexcept;

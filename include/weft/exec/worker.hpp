@@ -246,11 +246,13 @@ struct worker {
     std::uint32_t slot_left = slot_limit;  // wakes that go to the slot until one goes to the queue
     std::uint32_t slot_limits = 0;         // how often slot_left was used up since that was so
     bool wake_slot = false;
-    bool local = false;             // nobody but this thread runs what is woken here
-    bool was_picked = false;        // what a runnable has just returned came from pick()
-    bool closed = false;            // no other thread ever wakes or cancels anything here
-    std::uint16_t number = 0;       // in its pool, from 1
-    pool_worker* shared = nullptr;  // itself, if others may take from it
+    bool local = false;       // nobody but this thread runs what is woken here
+    bool was_picked = false;  // what a runnable has just returned came from pick()
+    bool closed = false;      // no other thread ever wakes or cancels anything here
+    bool may_close = false;   // it is closed, unless somebody here awaits_others
+    std::atomic<unsigned> awaiting_others = 0;  // so many do; changed by the owner
+    std::uint16_t number = 0;                   // in its pool, from 1
+    pool_worker* shared = nullptr;              // itself, if others may take from it
     timer_queue* timers = nullptr;
     std::ptrdiff_t work = 0;  // of a loop: outstanding, as far as its own thread counted it
     std::atomic<std::ptrdiff_t> work_count = 0;  // of a pool: what was added here, less what ended
@@ -280,6 +282,30 @@ private:
     void start_child_shared(runnable* r) noexcept;
     [[nodiscard]] runnable* take_back_shared(wanted_function wanted, const void* by) noexcept;
     void requeue_shared(runnable* r) noexcept;
+};
+
+/// Over a wait, of one that runs there, for what another thread does: a worker that is closed is
+/// not meanwhile.
+class awaits_others {
+public:
+    explicit awaits_others(worker* w) noexcept
+        : worker_(w != nullptr && w->may_close ? w : nullptr) {
+        if (worker_ != nullptr) change(1);
+    }
+    awaits_others(const awaits_others&) = delete;
+    awaits_others& operator=(const awaits_others&) = delete;
+    ~awaits_others() {
+        if (worker_ != nullptr) change(-1U);
+    }
+
+private:
+    void change(unsigned by) noexcept {
+        const unsigned now = worker_->awaiting_others.load(std::memory_order_relaxed) + by;
+        worker_->awaiting_others.store(now, std::memory_order_relaxed);
+        worker_->closed = now == 0;
+    }
+
+    worker* worker_;
 };
 
 }  // namespace detail
