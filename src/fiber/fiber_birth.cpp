@@ -312,10 +312,11 @@ void start_fiber(fiber_block& block) noexcept {
 }
 
 executor& current_executor(const char* call) noexcept {
-    fiber_worker* const worker = fiber_worker::here();
-    if (worker == nullptr || worker->current == nullptr)
-        fail("called outside any fiber, and no executor was named", call);
-    return *worker->current->home;
+    fiber_worker* const fibers = fiber_worker::here();
+    if (fibers != nullptr && fibers->current != nullptr) return *fibers->current->home;
+    const worker* const here = this_thread_block().runs_for;
+    if (here == nullptr) fail("called outside any executor, and none was named", call);
+    return here->home;
 }
 
 fiber_block& running_fiber(const char* call) noexcept {

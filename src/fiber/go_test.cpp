@@ -19,6 +19,7 @@
 #include <weft/stack/stack_cache.hpp>
 
 #include "loops.hpp"
+#include "pools.hpp"
 #include "scarce_stacks.hpp"
 
 using namespace weft;
@@ -427,7 +428,36 @@ MATRIX_TEST("loop: the wake slot keeps order among the rest, and starves nobody"
 }
 
 WEFT_TEST("go misuse: outside any executor it aborts by name") {
-    EXPECT_DEATH(go([] {}), "called outside any fiber, and no executor was named ..go");
+    EXPECT_DEATH(go([] {}), "called outside any executor, and none was named ..go");
+}
+
+// Off the fiber's stack as well as on it.
+MATRIX_TEST("go: on the executor that it is called on, also where no fiber runs") {
+    std::string log;
+    post(s, [&] {
+        go([&] { log += &this_fiber::executor() == &s ? 'p' : '?'; });
+        fiber([&] { log += 'f'; }).detach();
+    });
+    spawn([&] {
+        suspend([&](runnable* r) noexcept -> runnable* {
+            go([&] { log += 's'; });
+            return r;
+        });
+        log += 'a';
+    });
+    run();
+    CHECK(log == "apfs");
+}
+
+POOL_TEST("go: in a callable posted to a pool it is on that pool") {
+    std::atomic<int> ran = 0;
+    post(p, [&] {
+        go([&] {
+            if (&this_fiber::executor() == &p) ++ran;
+        });
+    });
+    p.drain();
+    CHECK(ran == 1);
 }
 
 WEFT_TEST("go: in debug builds, who has not ended at the end of the program is reported") {

@@ -133,6 +133,10 @@ fiber_handle::~fiber_handle() {
 
 // --- moving
 
+executor& detail::home_of_running_fiber(const char* call) noexcept {
+    return *running_fiber(call).home;
+}
+
 void switch_to(executor& there) {
     fiber_block& me = running("switch_to: called outside any fiber");
     executor& here = *me.home;

@@ -26,7 +26,7 @@ constexpr const char* in_swapped =
 
 family::family(const task_group_options& options)
     : options_(options),
-      home_(options.home != nullptr ? options.home : &current_executor("with_task_group")),
+      home_(options.home != nullptr ? options.home : &home_of_running_fiber("with_task_group")),
       counts_apart_(options.discard && options.limit == 0 && this_fiber::get_id()) {
     WEFT_ASSERT(!options.shares_locals || !running_is_swapped(), in_swapped);
     if (options.limit != 0) places_.emplace(static_cast<std::ptrdiff_t>(options.limit));

@@ -55,7 +55,7 @@ struct executor_at {
     std::source_location site;
 };
 
-/// The running fiber's. With arguments, which line asked is not known.
+/// As that of go(). With arguments, which line asked is not known.
 [[nodiscard]] inline executor_at executor_here(std::source_location site = {}) {
     return executor_at(current_executor("fiber"), site);
 }
@@ -98,7 +98,7 @@ public:
     fiber(detail::executor_at where, F&& function, Args&&... args)
         : fiber(where, fiber_options{}, std::forward<F>(function), std::forward<Args>(args)...) {}
 
-    /// On the executor of the running fiber. Aborts: outside any.
+    /// On the executor on which go() without one would start it. Aborts: outside any.
     template <class F>
         requires detail::callable_with<F>
     fiber(const fiber_options& options, F&& function,

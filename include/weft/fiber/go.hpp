@@ -34,7 +34,8 @@ void go(executor& home, F&& function, std::source_location site = std::source_lo
     go(home, detail::nothing_told, std::forward<F>(function), site);
 }
 
-/// On the executor of the running fiber. Aborts: outside any.
+/// On the executor of the running fiber; in a callable posted to a loop or pool, on that. Aborts:
+/// outside any.
 template <fiber_function F>
 void go(const fiber_options& options, F&& function,
         std::source_location site = std::source_location::current()) {

@@ -24,6 +24,8 @@ namespace detail {
 struct fiber_block;
 struct handle_access;
 [[nodiscard]] std::expected<void, std::error_code> sleep(time_point deadline);
+/// Aborts, naming the call, outside any fiber.
+[[nodiscard]] executor& home_of_running_fiber(const char* call) noexcept;
 /// yield_if_due() for calls of which many fit into a slice: one in 64 looks.
 void yield_if_due_rarely();
 }  // namespace detail
@@ -171,7 +173,7 @@ private:
 
 template <class F>
 decltype(auto) on(executor& there, F&& function) {
-    const detail::back_to back(this_fiber::executor());
+    const detail::back_to back(detail::home_of_running_fiber("on"));
     switch_to(there);
     return std::forward<F>(function)();
 }

@@ -105,7 +105,7 @@ template <fiber_function F>
     return async(home, fiber_options{}, std::forward<F>(function), site);
 }
 
-/// On the executor of the running fiber. Aborts: outside any.
+/// On the executor on which go() without one would start it. Aborts: outside any.
 template <fiber_function F>
 [[nodiscard]] future<detail::async_result<F>> async(
     const fiber_options& options, F&& function,

@@ -112,7 +112,8 @@ void start_fiber(fiber_block& block) noexcept;
 /// waits as usual. Only on a pool.
 void run_unstarted_children(const group_state& group, const cancel_scope& body,
                             const wait_reason& reason) noexcept;
-/// The executor of the running fiber. Aborts, naming the call, outside any.
+/// The executor of the running fiber; without one, that whose worker runs here. Aborts, naming the
+/// call, outside any.
 [[nodiscard]] executor& current_executor(const char* call) noexcept;
 
 template <class F>
