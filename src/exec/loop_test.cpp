@@ -449,5 +449,7 @@ WEFT_TEST("deadline: durations saturate, and what is not positive has passed") {
     CHECK(deadline_after(now, std::chrono::duration<double>(std::nan(""))) == now);
     CHECK(deadline_after(now, std::chrono::hours::min()) == now);
     CHECK(deadline_after(now, 3ms) == now + 3ms);
+    CHECK(deadline_after(time_point(-1h), 3ms) == time_point(-1h + 3ms));
+    CHECK(deadline_after(time_point::min(), std::chrono::hours::max()) == no_deadline);
     CHECK(deadline_after(now, std::chrono::duration<double, std::nano>(0.5)) == now + 1ns);
 }

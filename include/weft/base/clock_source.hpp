@@ -56,8 +56,8 @@ template <class Rep, class Period>
                                         std::chrono::duration<Rep, Period> wait) noexcept {
     using wide = std::chrono::duration<long double, std::nano>;
     if (!(wait > wait.zero())) return now;  // a NaN is not positive either
-    const wide room = no_deadline - now;
-    if (wide(wait) >= room) return no_deadline;
+    const wide longest = no_deadline.time_since_epoch();
+    if (wide(wait) >= longest || wide(wait) >= longest - now.time_since_epoch()) return no_deadline;
     return now + std::chrono::ceil<time_point::duration>(wait);
 }
 
