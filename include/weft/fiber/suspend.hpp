@@ -302,8 +302,9 @@ template <class Publish, class Withdraw>
 
 /// If publish returns false, then the event has come, whatever else happens at that moment: it may
 /// take what it waits for.
-/// Suspends: unless it is cancelled already or the deadline has passed. Cancel: reported, unless
-/// the reason says that this wait ignores it. From: any fiber or thread. Fails: never.
+/// Suspends: unless it is cancelled already or publish returns false; also if the deadline has
+/// passed. Cancel: reported, unless the reason says that this wait ignores it. From: any fiber or
+/// thread. Fails: never.
 template <class Publish>
     requires std::is_nothrow_invocable_r_v<bool, Publish&, waiter&>
 [[gnu::always_inline]] inline wait_outcome wait(const wait_reason& reason, time_point deadline,
