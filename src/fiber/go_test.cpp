@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <ranges>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -92,6 +93,18 @@ MATRIX_TEST("steps: may be mixed with step and run, and a loop be used again") {
         CHECK(s.steps().begin() == s.steps().end());
     }
     CHECK(log == "abababababab");
+}
+
+WEFT_TEST("steps: are a view, for what the standard library makes of those") {
+    static_assert(std::ranges::input_range<loop::step_range>);
+    static_assert(std::ranges::view<loop::step_range>);
+    loop s;
+    std::string out;
+    for (int i = 0; i < 3; ++i) go(s, [&out, i] { out += static_cast<char>('a' + i); });
+    for (const std::string& alive :
+         s.steps() | std::views::transform([](std::size_t n) { return std::to_string(n); }))
+        out += alive;
+    CHECK(out == "a2b1c0");
 }
 
 WEFT_TEST("steps: sleep while all wait, for a timer and for another thread") {

@@ -16,6 +16,7 @@
 #include <iterator>
 #include <memory>
 #include <optional>
+#include <ranges>
 
 #include <weft/exec/driver.hpp>
 #include <weft/exec/executor.hpp>
@@ -171,16 +172,17 @@ private:
     bool more_;
 };
 
-/// What steps() returns.
-struct loop::step_range {
+/// What steps() returns: a view.
+struct loop::step_range : std::ranges::view_base {
+    explicit step_range(loop& s) noexcept : stepped(&s) {}
     /// Whose steps they are.
-    loop& stepped;
+    loop* stepped;
     /// Makes the first step.
-    [[nodiscard]] step_iterator begin() const { return step_iterator(stepped); }
+    [[nodiscard]] step_iterator begin() const { return step_iterator(*stepped); }
     /// Is reached when nothing can be stepped any more.
     [[nodiscard]] std::default_sentinel_t end() const noexcept { return {}; }
 };
 
-inline loop::step_range loop::steps() noexcept { return {*this}; }
+inline loop::step_range loop::steps() noexcept { return step_range(*this); }
 
 }  // namespace weft::inline v0
