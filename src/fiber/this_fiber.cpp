@@ -96,7 +96,8 @@ std::expected<void, std::error_code> park() { return park_until(no_deadline); }
 
 std::expected<void, std::error_code> park_until(time_point deadline) {
     static constexpr wait_reason reason{"is parked"};
-    fiber_block& me = running("park: called outside any fiber");
+    fiber_block& me = running(deadline == no_deadline ? "park: called outside any fiber"
+                                                      : "park_until: called outside any fiber");
     if (me.permit().take() || await_permit(me)) return {};
     const wait_outcome outcome = wait(
         reason, deadline, [permit = &me.permit()](waiter&) noexcept { return permit->await(); },

@@ -411,6 +411,7 @@ WEFT_TEST("wait misuse: yield, suspend and park outside a fiber abort by name") 
     EXPECT_DEATH(yield(), "yield: called outside any fiber");
     EXPECT_DEATH(suspend([](runnable* r) noexcept { return r; }), "suspend: called outside any");
     EXPECT_DEATH(static_cast<void>(park()), "park: called outside any fiber");
+    EXPECT_DEATH(static_cast<void>(park_until(time_point{})), "park_until: called outside any");
     EXPECT_DEATH(static_cast<void>(this_fiber::executor()), "this_fiber::executor: called outside");
 }
 
