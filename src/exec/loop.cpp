@@ -28,8 +28,8 @@ public:
     explicit inside(loop& entered) : loop_(entered) {
         WEFT_ASSERT(!loop_.is_here(), "loop: run from inside itself");
         detail::worker* const outer = detail::this_thread_block().runs_for;
-        if (outer != nullptr && outer->attachment != nullptr)
-            lent_ = outer->attachment->driver_of_running_fiber();
+        if (outer != nullptr && outer->lender != nullptr)
+            lent_ = outer->lender->driver_of_running_fiber();
         WEFT_ASSERT(!loop_.running_.exchange(true, std::memory_order_acquire),
                     "loop: run by two threads at once");
         enter();

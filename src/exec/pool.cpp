@@ -176,8 +176,8 @@ void pool_core::add_outside_work(std::ptrdiff_t change) noexcept {
 bool pool_core::wait_until_quiet(std::chrono::nanoseconds limit) {
     worker* const outer = this_thread_block().runs_for;
     driver* lent = nullptr;  // inside a fiber it waits, not the thread
-    if (outer != nullptr && outer->attachment != nullptr)
-        lent = outer->attachment->driver_of_running_fiber();
+    if (outer != nullptr && outer->lender != nullptr)
+        lent = outer->lender->driver_of_running_fiber();
     const std::unique_ptr<driver> own = lent == nullptr ? make_futex_driver() : nullptr;
     driver* const mine = lent != nullptr ? lent : own.get();
     {
@@ -192,7 +192,7 @@ bool pool_core::wait_until_quiet(std::chrono::nanoseconds limit) {
         if (limit > std::chrono::nanoseconds::zero() && limit != std::chrono::nanoseconds::max())
             left = limit - (steady_clock_source().now() - began);
         if (left.count() <= 0) break;
-        const awaits_others waits(lent != nullptr ? outer : nullptr);
+        const awaits_others waits(this_thread_block().runs_for);
         mine->wait(left);
         quiet = is_quiet();
     }

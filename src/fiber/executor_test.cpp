@@ -389,6 +389,38 @@ WEFT_TEST("executor: a user's own runs fibers that yield, park, join and are sto
     }
 }
 
+WEFT_TEST("executor: on a user's own a loop that is idle lets the fiber wait in which it runs") {
+    for (const stack_kind kind : {stack_kind::own, stack_kind::ucontext, stack_kind::thread}) {
+        plain_executor e;
+        loop inner;
+        std::string log;
+        fiber_handle parked;
+        bool ended = false;
+        go(e, {.kind = kind}, [&] {
+            go(inner, [&] {
+                parked = this_fiber::handle();
+                park();
+                log += 'i';
+                sleep_for(1ms);
+                log += 'I';
+            });
+            inner.run();
+            ended = true;
+        });
+        go(e, {.kind = kind}, [&] {
+            log += 'o';
+            unpark(parked);
+        });
+        e.run_all();
+        log += '|';
+        while (!ended) {
+            e.run_all();
+            std::this_thread::yield();
+        }
+        CHECK(log == "oi|I");
+    }
+}
+
 // --- destroyed while somebody takes his time
 
 namespace {

@@ -404,6 +404,7 @@ runnable* fiber_block::run() noexcept {
         if (thread.fibers == nullptr) [[unlikely]] {
             if (!thread.overflow_ready) prepare_thread_for_overflow();
             if (w->attachment == nullptr) w->attachment = std::make_unique<fiber_attachment>(*w);
+            w->lender = w->attachment.get();
             thread.fibers = &static_cast<fiber_attachment&>(*w->attachment).side;
         }
         runnable::kind &= static_cast<std::uint8_t>(~guest_bit);
@@ -415,6 +416,7 @@ runnable* fiber_block::run() noexcept {
     worker guest(*home);
     guest.timers = w != nullptr ? w->timers : nullptr;
     guest.outer = w;
+    guest.lender = &lender_of_guests();
     fiber_worker side(guest, shared_stacks(), nullptr);
     worker_front* const before = std::exchange(thread.fibers, &side);
     thread.runs_for = &guest;

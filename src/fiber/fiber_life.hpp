@@ -102,6 +102,9 @@ void wait_without(fiber_block& me, isolation::wait_call wait, void* request);
 /// Takes the waiter out of its list if its wait ended otherwise than by its event. Once.
 void conclude(withdrawing_request& request, waiter& me) noexcept;
 
+/// Lends to the fibers of users' executors.
+[[nodiscard]] driver_lender& lender_of_guests() noexcept;
+
 // cancel.cpp
 /// A child that never waited is not in the list of its group, which asks it to stop by that. From
 /// now on it is; if the group is cancelled it has been asked when this returns. From: the child.

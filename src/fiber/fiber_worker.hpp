@@ -85,10 +85,15 @@ struct fiber_worker : worker_front {
 /// Lets a fiber wait in place of the thread, for a loop that runs inside that fiber.
 class fiber_driver final : public driver {
 public:
-    fiber_driver() noexcept : alarm_(*this) {}
+    explicit fiber_driver(bool of_guest = false) noexcept : alarm_(*this), of_guest_(of_guest) {}
     void wait(std::chrono::nanoseconds limit) noexcept override;
     void wake() noexcept override;
-    void give_back() noexcept override { lent_.store(false, std::memory_order_release); }
+    void give_back() noexcept override {
+        if (of_guest_)
+            delete this;
+        else
+            lent_.store(false, std::memory_order_release);
+    }
 
 private:
     friend class fiber_attachment;
@@ -104,6 +109,7 @@ private:
     waiter* sleeper_ = nullptr;
     bool woken_ = false;
     std::atomic<bool> lent_ = false;  // set by the worker alone
+    const bool of_guest_;             // it belongs to whoever has borrowed it
 };
 
 /// What a worker of ours owns for its fibers.

@@ -192,12 +192,15 @@ bool running_is_swapped() noexcept {
 
 // --- a loop inside a fiber
 
-// By real time: where the fiber's own clock stands still, the timer thread looks at it.
+// By real time: where the fiber's own clock stands still, or nobody looks at it, the timer thread
+// looks at that.
 void fiber_driver::wait(std::chrono::nanoseconds limit) noexcept {
     if (limit == std::chrono::nanoseconds::max()) return wait_until(no_deadline);
     executor& home = this_fiber::executor();
-    if (home.clock().moves()) return wait_until(deadline_after(home.clock().now(), limit));
-    const awaits_others rings(&fiber_worker::here()->exec);
+    worker& here = fiber_worker::here()->exec;
+    if (here.timers != nullptr && home.clock().moves())
+        return wait_until(deadline_after(home.clock().now(), limit));
+    const awaits_others rings(&here);
     arm_in_timer_thread(alarm_, deadline_after(steady_clock_source().now(), limit), home);
     wait_until(no_deadline);
     timer_queue::disarm(alarm_);
@@ -265,6 +268,20 @@ driver* fiber_attachment::driver_of_running_fiber() {
     drivers_.push_back(std::make_unique<fiber_driver>());
     drivers_.back()->lent_.store(true, std::memory_order_relaxed);
     return drivers_.back().get();
+}
+
+driver_lender& lender_of_guests() noexcept {
+    class lends_new_ones final : public driver_lender {
+        driver* driver_of_running_fiber() override {
+            const fiber_worker& here = *fiber_worker::here();
+            // Whoever wakes the fiber posts to its executor, and that perhaps to the loop around.
+            const worker* const around = here.exec.outer;
+            if (here.current == nullptr || (around != nullptr && around->may_close)) return nullptr;
+            return new fiber_driver(true);
+        }
+    };
+    static lends_new_ones all;
+    return all;
 }
 
 shared_stack& fiber_attachment::next_shared() {

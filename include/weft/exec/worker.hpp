@@ -37,13 +37,18 @@ public:
     virtual void describe(const std::function<void(std::string_view)>& line) const = 0;
 };
 
-/// What the fiber part keeps on a worker.
-class worker_attachment {
+/// Of the fiber part.
+class driver_lender {
 public:
-    virtual ~worker_attachment() = default;
+    virtual ~driver_lender() = default;
     /// For a loop that is run here: if a fiber runs it, a driver that lets that fiber wait.
     /// nullptr: the thread itself may sleep.
     [[nodiscard]] virtual driver* driver_of_running_fiber() = 0;
+};
+
+/// What the fiber part keeps on a worker.
+class worker_attachment : public driver_lender {
+public:
     /// The worker has nothing to do and is about to sleep.
     virtual void idle() noexcept = 0;
 };
@@ -246,21 +251,22 @@ struct worker {
     std::uint32_t slot_left = slot_limit;  // wakes that go to the slot until one goes to the queue
     std::uint32_t slot_limits = 0;         // how often slot_left was used up since that was so
     bool wake_slot = false;
-    bool local = false;       // nobody but this thread runs what is woken here
-    bool was_picked = false;  // what a runnable has just returned came from pick()
-    bool closed = false;      // no other thread ever wakes or cancels anything here
-    bool may_close = false;   // it is closed, unless somebody here awaits_others
-    std::atomic<unsigned> awaiting_others = 0;  // so many do; changed by the owner
-    std::uint16_t number = 0;                   // in its pool, from 1
-    pool_worker* shared = nullptr;              // itself, if others may take from it
+    bool local = false;             // nobody but this thread runs what is woken here
+    bool was_picked = false;        // what a runnable has just returned came from pick()
+    bool closed = false;            // no other thread ever wakes or cancels anything here
+    bool may_close = false;         // it is closed, unless somebody here awaits_others
+    std::uint16_t number = 0;       // in its pool, from 1
+    pool_worker* shared = nullptr;  // itself, if others may take from it
     timer_queue* timers = nullptr;
     std::ptrdiff_t work = 0;  // of a loop: outstanding, as far as its own thread counted it
     std::atomic<std::ptrdiff_t> work_count = 0;  // of a pool: what was added here, less what ended
     worker* outer = nullptr;                     // the one whose fiber runs this one's loop
     std::unique_ptr<worker_attachment> attachment;
-    std::unique_ptr<driver> reactor;  // of the io part
-    time_point looked{};              // when it last looked around, with a reactor
-    time_point slot_since{};          // when one went to the queue last, with many ready
+    std::unique_ptr<driver> reactor;            // of the io part
+    time_point looked{};                        // when it last looked around, with a reactor
+    time_point slot_since{};                    // when one went to the queue last, with many ready
+    driver_lender* lender = nullptr;            // the attachment, or that of all guests
+    std::atomic<unsigned> awaiting_others = 0;  // so many here do; changed by the owner
 
 protected:
     /// For a wake that finds no slot_left, which is renewed. True: it goes to the queue.
