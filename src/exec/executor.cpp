@@ -30,21 +30,34 @@ bool executor::attach(std::unique_ptr<driver>) { return false; }
 
 // After as many dispatches as fit into time_between, by what the last took; but what has become
 // fast is trusted slowly, and so are those that begin after it had nothing to do.
-[[gnu::noinline]] void detail::worker::adapt_span() noexcept {
+[[gnu::noinline]] void detail::worker::adapt_ticks() noexcept {
     constexpr std::uint32_t ticks_at_first = 16;
     const time_point now = home.clock().now();
     const std::uint32_t before = span.load(std::memory_order_relaxed);
-    if (ticks.load(std::memory_order_relaxed) != 0) {  // it had nothing to do
-        span.store(std::min(before, ticks_at_first), std::memory_order_relaxed);
-    } else {
+    std::uint32_t fit = std::min(before, ticks_at_first);
+    if (ticks.load(std::memory_order_relaxed) == 0) {  // else it had nothing to do
         const std::chrono::nanoseconds took = now - looked;
-        std::uint32_t fit = std::min(2 * before, ticks_between);
+        fit = std::min(2 * before, ticks_between);
         if (took > time_between)
             fit = static_cast<std::uint32_t>(std::max<std::int64_t>(
-                1, before * (time_between / std::chrono::nanoseconds(1)) / took.count()));
-        span.store(fit, std::memory_order_relaxed);
+                1, counted_ticks() * (time_between / std::chrono::nanoseconds(1)) / took.count()));
     }
+    const std::uint32_t first = std::min(fit, ticks_unasked);
+    span.store(fit, std::memory_order_relaxed);
+    later_ticks.store(fit - first, std::memory_order_relaxed);
+    ticks.store(first, std::memory_order_relaxed);
     looked = now;
+}
+
+// For one more, which is counted. False: they, or time_between, are over. Who follows those that
+// were fast may be slow: without this, so many of the slow ones as there was time for fast ones.
+[[gnu::noinline]] bool detail::worker::renew_ticks() noexcept {
+    const std::uint32_t later = later_ticks.load(std::memory_order_relaxed);
+    if (later == 0 || home.clock().now() - looked >= time_between) return false;
+    const std::uint32_t some = std::min(later, ticks_unasked);
+    later_ticks.store(later - some, std::memory_order_relaxed);
+    ticks.store(some - 1, std::memory_order_relaxed);
+    return true;
 }
 
 // Those who wake each other in turn are in the cache. With many ready, whoever comes in between is
@@ -69,6 +82,11 @@ bool executor::attach(std::unique_ptr<driver>) { return false; }
     }
 }
 
-[[gnu::noinline]] runnable* detail::worker::ask() noexcept { return home.next(); }
+[[gnu::noinline]] runnable* detail::worker::ask() noexcept {
+    if (!renew_ticks()) return home.next();
+    runnable* const r = take();
+    if (r == nullptr) count_missed();
+    return r;
+}
 
 }  // namespace weft::inline v0

@@ -139,7 +139,7 @@ void loop::run_ready() noexcept {
 
 runnable* loop::next() noexcept {
     if (stepping_) return nullptr;
-    const std::size_t dispatched = worker_.span.load(std::memory_order_relaxed);
+    const std::size_t dispatched = worker_.counted_ticks();
     worker_.begin_ticks();
     if (reactor_is_due(dispatched))
         look_around();
@@ -220,7 +220,7 @@ void loop::list_late_if_due() noexcept {
 
 bool loop::step_once() noexcept {
     stepping_ = true;
-    worker_.ticks.store(0, std::memory_order_relaxed);
+    worker_.end_ticks();
     look_around();
     runnable* const r = worker_.take();
     if (r != nullptr)

@@ -78,7 +78,7 @@ void pool_worker::run_chain(runnable* r) noexcept {
 }
 
 void pool_worker::begin_ticks() noexcept {
-    dispatched.add(span.load(std::memory_order_relaxed) - ticks.load(std::memory_order_relaxed));
+    dispatched.add(counted_ticks());
     worker::begin_ticks();
 }
 

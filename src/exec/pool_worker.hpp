@@ -108,8 +108,7 @@ struct alignas(64) pool_worker final : worker {
 
     /// How many dispatches there were.
     [[nodiscard]] std::uint64_t dispatches() const noexcept {
-        return dispatched.get() + span.load(std::memory_order_relaxed) -
-               ticks.load(std::memory_order_relaxed) - missed.load(std::memory_order_relaxed);
+        return dispatched.get() + counted_ticks() - missed.load(std::memory_order_relaxed);
     }
 
     pool_core& core;

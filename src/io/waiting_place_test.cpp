@@ -120,6 +120,44 @@ WEFT_TEST("descriptor: on a busy worker a read ends within 61 dispatches and a m
     CHECK(most_time <= 1ms);
 }
 
+namespace {
+
+// By the clock of the test, which stands still in many turns, and then goes on by 100 us in each.
+void read_beside_one_who_gets_slow(executor& where, manual_clock& clock,
+                                   const std::function<void()>& run) {
+    io::pipe ends = io::pipe::make().value();
+    std::chrono::nanoseconds late{};
+    bool read = false;
+    time_point written{};
+    go(where, [&] {
+        CHECK(ends.reader.read_some(buffer));
+        late = clock.now() - written;
+        read = true;
+    });
+    go(where, [&] {
+        for (int i = 0; i < 2'000; ++i) yield();
+        written = clock.now();
+        CHECK(::write(ends.writer.native_handle(), "x", 1) == 1);
+        while (!read) {
+            clock.advance(100us);
+            yield();
+        }
+    });
+    run();
+    CHECK(late <= 1ms);
+}
+
+}  // namespace
+
+WEFT_TEST(
+    "descriptor: after many short turns long ones delay a read by no more than a millisecond") {
+    manual_clock clock;
+    loop s({.clock = &clock});
+    read_beside_one_who_gets_slow(s, clock, [&] { s.run(); });
+    pool p({.workers = 1, .clock = &clock});
+    read_beside_one_who_gets_slow(p, clock, [&] { p.drain(); });
+}
+
 WEFT_TEST("descriptor: one fiber that only yields does not keep a loop from its I/O") {
     loop s;
     io::pipe ends = io::pipe::make().value();

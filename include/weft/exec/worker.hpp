@@ -118,7 +118,8 @@ struct worker {
     /// For one that is run without having been picked. False: it is time to look around.
     [[nodiscard]] bool count_transfer() noexcept {
         const std::uint32_t left = ticks.load(std::memory_order_relaxed);
-        if (left == 0) return false;
+        if (left == 0) [[unlikely]]
+            return renew_ticks();
         ticks.store(left - 1, std::memory_order_relaxed);
         return true;
     }
@@ -229,14 +230,26 @@ struct worker {
     static constexpr std::chrono::microseconds slot_time{50};
     static constexpr std::size_t many = 1024;
     static constexpr std::uint32_t ticks_between = 61;
+    static constexpr std::uint32_t ticks_unasked = 8;  // with a reactor: without asking the clock
     static constexpr std::chrono::microseconds time_between{100};
 
     /// After a look around: when the next is due. With a reactor in fewer dispatches, if those
-    /// before took longer than time_between.
+    /// before took longer than time_between; and the clock is asked every few of them, for those
+    /// that come may take longer.
     void begin_ticks() noexcept {
         if (reactor != nullptr) [[unlikely]]
-            adapt_span();
+            return adapt_ticks();
         ticks.store(span.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    }
+    /// None: whoever comes next looks around.
+    void end_ticks() noexcept {
+        ticks.store(0, std::memory_order_relaxed);
+        later_ticks.store(0, std::memory_order_relaxed);
+    }
+    /// Those that were counted since begin_ticks().
+    [[nodiscard]] std::uint32_t counted_ticks() const noexcept {
+        return span.load(std::memory_order_relaxed) - later_ticks.load(std::memory_order_relaxed) -
+               ticks.load(std::memory_order_relaxed);
     }
 
     executor& home;
@@ -246,7 +259,8 @@ struct worker {
     runnable* young = nullptr;             // those that begin while many are ready, the last first
     std::atomic<std::uint32_t> ticks = 0;  // dispatches until the executor looks at inbox and
                                            // timers; written by the owner
-    std::atomic<std::uint32_t> span = ticks_between;  // what ticks began with
+    std::atomic<std::uint32_t> span = ticks_between;  // what began with the look before
+    std::atomic<std::uint32_t> later_ticks = 0;       // of those the ones not in ticks yet
     std::atomic<std::uint64_t> missed = 0;            // ticks that found nothing to run
     std::uint32_t slot_left = slot_limit;  // wakes that go to the slot until one goes to the queue
     std::uint32_t slot_limits = 0;         // how often slot_left was used up since that was so
@@ -282,7 +296,8 @@ private:
         runnable* const r = ready.first();
         return r != nullptr && r->kind == kind ? r : nullptr;
     }
-    void adapt_span() noexcept;
+    void adapt_ticks() noexcept;
+    [[nodiscard]] bool renew_ticks() noexcept;
     void displace() noexcept;
     [[nodiscard]] runnable* take_otherwise() noexcept;
     void start_child_shared(runnable* r) noexcept;
