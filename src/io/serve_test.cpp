@@ -16,6 +16,7 @@
 #include <weft/io/tcp.hpp>
 #include <weft/io/unix.hpp>
 #include <weft/sync/event.hpp>
+#include <weft/sync/wait_group.hpp>
 
 #include "pools.hpp"
 
@@ -241,6 +242,70 @@ POOL_TEST("serve: closing the listener stops it") {
     CHECK(c.hear().empty());
     server.join();
     CHECK(server.report.stopped_by == errc::closed);
+}
+
+POOL_TEST("serve: closing the listener stops it, though it has as many as it may") {
+    test_server server(*this, &echo, {.connections = 2});
+    client one(server.listener);
+    client two(server.listener);
+    CHECK(one.ask("one") == "one\n");
+    CHECK(two.ask("two") == "two\n");
+    server.listener.close();
+    CHECK(one.hear().empty());
+    CHECK(two.hear().empty());
+    server.join();
+    CHECK(server.report.stopped_by == errc::closed);
+    CHECK(server.report.accepted == 2);
+}
+
+POOL_TEST("serve: a stop is heard though it has as many as it may") {
+    test_server server(*this, &echo, {.connections = 1});
+    client one(server.listener);
+    CHECK(one.ask("one") == "one\n");
+    server.stop();
+    CHECK(one.hear().empty());
+    CHECK(server.report.stopped_by == std::errc::operation_canceled);
+}
+
+POOL_TEST("serve: stress, one place after another is given back and taken") {
+    test_server server(*this, &echo, {.connections = 3});
+    const long rounds = weft_test::stress_count(kind == stack_kind::thread ? 5'000 : 20'000);
+    std::atomic<long> answered = 0;
+    wait_group clients;
+    for (int lane = 0; lane < 6; ++lane) {
+        clients.add();
+        spawn([&] {
+            const auto done = clients.guard();
+            for (long i = 0; i < rounds; ++i) {
+                const auto mine = std::make_unique<client>(server.listener);
+                answered += mine->ask("x") == "x\n";
+            }
+        });
+    }
+    clients.wait();
+    server.stop();
+    CHECK(answered == 6 * rounds);
+    CHECK(server.report.most <= 3);
+}
+
+POOL_TEST("serve: a client that reads nothing is let go after the idle time") {
+    std::atomic<bool> told = false;
+    test_server server(*this,
+                       [&](peer& c) {
+                           const std::string much(1 << 20, 'm');
+                           for (;;) {
+                               const auto sent = c.write_all(much);
+                               if (sent) continue;
+                               told = sent.error() == std::errc::timed_out;
+                               return;
+                           }
+                       },
+                       {.idle = 20ms});
+    client c(server.listener);
+    c.say("more\n");
+    while (!told) std::this_thread::yield();
+    server.stop();
+    CHECK(server.report.cut == 0);
 }
 
 POOL_TEST("serve: handlers are dealt out to all workers") {

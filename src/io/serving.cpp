@@ -48,7 +48,22 @@ void serving::begin() {
     accepting_.emplace();
 }
 
-bool serving::take_place() {
+// A listener that cannot be waited for is not heard of: then this waits for a place alone.
+bool serving::take_place_of(io::descriptor* listener) {
+    bool is_heard = listener != nullptr;
+    while (is_heard && !places_.try_acquire()) {
+        const std::error_code ended = wait_while_full(*listener);
+        if (ended == errc::closed) {
+            stop(ended);
+            return false;
+        }
+        if (this_fiber::stop_requested()) {
+            stop(error_code_of(this_fiber::stop_reason()));
+            return false;
+        }
+        is_heard = ended == std::errc::operation_canceled;
+    }
+    if (is_heard) return true;
     try {
         places_.acquire();
         return true;
@@ -56,6 +71,24 @@ bool serving::take_place() {
         stop(error_code_of(why.reason()));
         return false;
     }
+}
+
+// operation_canceled: there is a place, or this fiber was asked to stop.
+std::error_code serving::wait_while_full(io::descriptor& listener) {
+    {
+        const std::lock_guard lock(lock_);
+        full_.emplace();
+    }
+    std::error_code ended = std::make_error_code(std::errc::operation_canceled);
+    if (places_.try_acquire())
+        places_.release();
+    else if (const auto waited = listener.wait_writable())
+        ended.clear();
+    else
+        ended = waited.error();
+    const std::lock_guard lock(lock_);
+    full_.reset();
+    return ended;
 }
 
 void serving::count_one() noexcept {
@@ -131,7 +164,8 @@ void serving::exit(served& connection) noexcept {
     if (connection.next_ != nullptr) connection.next_->previous_ = connection.previous_;
 }
 
-// Nobody else stands in accepting_ than the server's own waits, so no callback of anybody runs.
+// Nobody else stands in accepting_ than the server's own waits, so no callback of anybody runs;
+// nor in full_, of leave().
 void serving::fail(std::exception_ptr error) noexcept {
     const std::lock_guard lock(lock_);
     if (failure_ == nullptr) failure_ = std::move(error);
@@ -145,6 +179,10 @@ void serving::leave() noexcept {
         --open_;
     }
     places_.release();
+    {
+        const std::lock_guard lock(lock_);
+        if (full_) full_->cancel();
+    }
     connections_.done();
 }
 

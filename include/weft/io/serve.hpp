@@ -128,7 +128,7 @@ serve_report serve(Listener& listener, Handler handler, const serve_limits& limi
     const auto server = std::make_unique<detail::serving>(limits);
     const auto handle = std::make_shared<Handler>(std::move(handler));
     server->begin();
-    while (server->take_place()) {
+    while (server->take_place(listener)) {
         accepted peer = listener.accept();
         if (!peer) {
             server->stop(peer.error());

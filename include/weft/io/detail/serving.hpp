@@ -15,6 +15,16 @@
 // than the limit are ever open. The server's fiber waits for the last one to say done(), which is
 // the last thing that a handler's fiber does to the server.
 //
+// While all places are taken nobody accepts, and yet it must be heard that the listener is closed:
+//
+//   waits for a place                              gives one back
+//   full_ is made            (lock)                  release
+//   try_acquire: none?                               full_ made? cancel it      (lock)
+//   wait for the listener to be writable,
+//     which it never is, till that is cancelled
+//
+// Either the first finds the place, or the second finds full_.
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -29,6 +39,7 @@
 #include <weft/fiber/cancel.hpp>
 #include <weft/fiber/go.hpp>
 #include <weft/fiber/this_fiber.hpp>
+#include <weft/io/descriptor.hpp>
 #include <weft/io/serve_limits.hpp>
 #include <weft/scope/deadline.hpp>
 #include <weft/sync/semaphore.hpp>
@@ -89,8 +100,15 @@ public:
 
     /// From now on a handler that throws cancels the waits of this fiber.
     void begin();
-    /// Waits until there is room for one more. False: it stops.
-    [[nodiscard]] bool take_place();
+    /// Waits until there is room for one more. False: it stops, also because the listener is
+    /// closed, if that is one of the system's.
+    template <class Listener>
+    [[nodiscard]] bool take_place(Listener& listener) {
+        if constexpr (requires { static_cast<io::descriptor&>(listener.get_descriptor()); })
+            return take_place_of(&listener.get_descriptor());
+        else
+            return take_place_of(nullptr);
+    }
     /// A fiber for a connection. Fails: as go() does.
     template <class F>
     void start(F&& function) {
@@ -133,6 +151,8 @@ public:
     const io::serve_limits limits;
 
 private:
+    [[nodiscard]] bool take_place_of(io::descriptor* listener);
+    [[nodiscard]] std::error_code wait_while_full(io::descriptor& listener);
     void count_one() noexcept;
     void leave() noexcept;
     void enter(served& connection) noexcept;
@@ -150,8 +170,9 @@ private:
     bool finished_ = false;
 
     std::mutex lock_;
-    // Guarded by lock_, but that the server's fiber alone makes and destroys the scope.
+    // Guarded by lock_, but that the server's fiber alone makes and destroys the scopes.
     std::optional<cancel_scope> accepting_;
+    std::optional<cancel_scope> full_;  // inside of that one
     served* first_ = nullptr;
     std::size_t open_ = 0;  // connections
     bool stopping_ = false;
