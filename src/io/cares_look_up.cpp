@@ -8,7 +8,8 @@
 //   wait until the instance is readable, or until the next try is due by c-ares
 //   for each socket that is ready: c-ares goes on, and perhaps has an answer
 //
-// Nothing that c-ares keeps lies on a stack. It is never inside a call while the fiber waits.
+// Nothing that c-ares keeps lies on a stack. It is never inside a call while the fiber waits. What
+// it asks by TCP, of a server whose answer was cut off, it writes so that SIGPIPE may be raised.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "io/look_up.hpp"
@@ -28,10 +29,13 @@
 #include <memory>
 #include <span>
 
+#include <weft/base/test_point.hpp>
 #include <weft/fiber/cancel.hpp>
 #include <weft/fiber/this_fiber.hpp>
 #include <weft/io/descriptor.hpp>
 #include <weft/io/resolve.hpp>
+
+#include "io/write_quietly.hpp"
 
 namespace weft::inline v0::detail {
 
@@ -121,7 +125,8 @@ public:
         hints.ai_socktype = SOCK_STREAM;  // each address once
         if (service.find_first_not_of("0123456789") == service.npos)
             hints.ai_flags = ARES_AI_NUMERICSERV;
-        ::ares_getaddrinfo(ares_, host.c_str(), service.c_str(), &hints, &told, this);
+        call_quietly(
+            [&] { ::ares_getaddrinfo(ares_, host.c_str(), service.c_str(), &hints, &told, this); });
         while (!done_)
             if (const std::error_code stopped = wait_and_go_on()) return std::unexpected(stopped);
         if (status_ != ARES_SUCCESS) return std::unexpected(error_of(status_));
@@ -173,7 +178,7 @@ private:
         if (const auto came = ready_.wait_readable(until); !came) {
             if (this_fiber::stop_requested() || came.error() != std::errc::timed_out)
                 return came.error();
-            ::ares_process_fd(ares_, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
+            go_on(ARES_SOCKET_BAD, ARES_SOCKET_BAD);
             return {};
         }
         std::array<epoll_event, 16> events;
@@ -183,10 +188,13 @@ private:
             const bool failed = (one.events & (EPOLLERR | EPOLLHUP)) != 0;
             const bool reads = failed || (one.events & EPOLLIN) != 0;
             const bool writes = failed || (one.events & EPOLLOUT) != 0;
-            ::ares_process_fd(ares_, reads ? one.data.fd : ARES_SOCKET_BAD,
-                              writes ? one.data.fd : ARES_SOCKET_BAD);
+            go_on(reads ? one.data.fd : ARES_SOCKET_BAD, writes ? one.data.fd : ARES_SOCKET_BAD);
         }
         return {};
+    }
+    void go_on(ares_socket_t reads, ares_socket_t writes) {
+        WEFT_TEST_POINT("resolver: about to go on");
+        call_quietly([&] { ::ares_process_fd(ares_, reads, writes); });
     }
 
     [[nodiscard]] static time_point now() noexcept {

@@ -20,6 +20,8 @@
 #include <weft/fiber/detail/swapped.hpp>
 #include <weft/io/blocking.hpp>
 
+#include "io/write_quietly.hpp"
+
 namespace weft::inline v0::io {
 
 namespace {
@@ -214,11 +216,11 @@ ssize_t append_by_another(int descriptor, std::span<const std::byte> part) {
     const std::string path = "/proc/self/fd/" + std::to_string(descriptor);
     const int appends = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
     if (appends < 0) return -1;
-    const ssize_t n = ::write(appends, part.data(), part.size());
-    const int error = errno;
+    const long n =
+        detail::write_quietly([=] { return ::write(appends, part.data(), part.size()); });
     ::close(appends);
-    errno = error;
-    return n;
+    if (n < 0) errno = static_cast<int>(-n);
+    return n < 0 ? -1 : n;
 }
 
 }  // namespace
@@ -229,9 +231,12 @@ report file::append(std::span<const std::byte> from) {
         return write_all(bytes, [&](std::span<const std::byte> part) {
             const iovec one{.iov_base = const_cast<std::byte*>(part.data()),
                             .iov_len = part.size()};
-            const ssize_t n = ::pwritev2(descriptor, &one, 1, -1, RWF_APPEND);
-            if (n >= 0 || (errno != ENOSYS && errno != EOPNOTSUPP)) return n;
-            return append_by_another(descriptor, part);
+            // What was opened may be a pipe by name.
+            const long n = detail::write_quietly(
+                [&] { return ::pwritev2(descriptor, &one, 1, -1, RWF_APPEND); });
+            if (n == -ENOSYS || n == -EOPNOTSUPP) return append_by_another(descriptor, part);
+            if (n < 0) errno = static_cast<int>(-n);
+            return n < 0 ? ssize_t{-1} : ssize_t{n};
         });
     });
 }

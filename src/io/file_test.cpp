@@ -4,6 +4,7 @@
 #include <weft/io/file.hpp>
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -138,6 +139,21 @@ WEFT_TEST("file: errors have names") {
         io::file full = io::file::open("/dev/full", {.write = true}).value();
         CHECK(full.write_at(0, buffer).error() == errc::no_space_on_device);
         CHECK(io::read_file("/dev/zero", 1000).error() == errc::file_too_large);
+    });
+    s.run();
+}
+
+WEFT_TEST("file: appending to a pipe by name that nobody reads is an error, not a signal") {
+    const temporary_folder folder;
+    const std::string name = folder / "pipe";
+    CHECK(::mkfifo(name.c_str(), 0600) == 0);
+    const int reader = ::open(name.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    loop s;
+    go(s, [&] {
+        io::file one = io::file::open(name, {.write = true}).value();
+        CHECK(one.append(bytes("read by nobody")));
+        ::close(reader);
+        CHECK(one.append(bytes("x")).error() == std::errc::broken_pipe);
     });
     s.run();
 }

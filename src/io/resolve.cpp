@@ -24,6 +24,7 @@
 
 #include "io/look_up.hpp"
 #include "io/side_pool.hpp"
+#include "io/write_quietly.hpp"
 
 namespace weft::inline v0 {
 
@@ -79,8 +80,11 @@ answer look_up(const std::string& host, const std::string& service) {
     hints.ai_socktype = SOCK_STREAM;  // each address once
     if (service.find_first_not_of("0123456789") == service.npos) hints.ai_flags = AI_NUMERICSERV;
     addrinfo* found = nullptr;
-    if (const int code = ::getaddrinfo(host.c_str(), service.c_str(), &hints, &found))
-        return std::unexpected(error_of(code));
+    const std::error_code failed = detail::call_quietly([&] {  // it may ask a server by TCP
+        const int code = ::getaddrinfo(host.c_str(), service.c_str(), &hints, &found);
+        return code != 0 ? error_of(code) : std::error_code();
+    });
+    if (failed) return std::unexpected(failed);
     const std::unique_ptr<addrinfo, void (*)(addrinfo*)> all(found, &::freeaddrinfo);
     std::vector<address> addresses;
     for (const addrinfo* one = found; one != nullptr; one = one->ai_next)

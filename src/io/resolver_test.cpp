@@ -4,9 +4,13 @@
 #include <weft/io/resolver.hpp>
 
 #include <algorithm>
+#include <atomic>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 
+#include <weft/base/test_point.hpp>
 #include <weft/exec/loop.hpp>
 #include <weft/io/resolve.hpp>
 #include <weft/io/tcp.hpp>
@@ -274,3 +278,47 @@ POOL_TEST("resolver: of a name's addresses that which answers is connected to, w
         CHECK(right);
     }
 }
+
+#if defined(WEFT_CHECKS) && WEFT_CHECKS
+namespace {
+
+std::atomic<int> steps = 0;
+std::atomic<int> hung_up = 0;
+
+// After its first step it has been told to come by TCP, and connects: until its server is gone.
+void let_the_server_hang_up(const char* name) noexcept {
+    if (std::string_view(name) != "resolver: about to go on" || ++steps == 1) return;
+    while (hung_up == 0) std::this_thread::yield();
+}
+
+}  // namespace
+
+// The first write to such a connection raises SIGPIPE.
+WEFT_TEST("resolver: a server that ends a connection and resets it kills nobody") {
+    NEEDS_CARES();
+    std::unique_ptr<weft_test::name_server> server;
+    io::result<io::tcp_listener> listener = std::unexpected(std::error_code());
+    while (!listener) {  // until the number is free for TCP, too
+        server = std::make_unique<weft_test::name_server>();
+        listener = io::tcp_listener::bind(server->where());
+    }
+    std::thread by_tcp([&] {
+        while (auto peer = listener->accept()) {
+            CHECK(peer->shutdown_write());
+            CHECK(peer->set_reset_on_close(true));
+            peer->close();
+            ++hung_up;
+        }
+    });
+    steps = hung_up = 0;
+    detail::at_test_points = &let_the_server_hang_up;
+    io::resolver names({.servers = {server->where()}, .timeout = 10ms, .tries = 1});
+    loop s;
+    go(s, [&] { CHECK(!names.resolve("cut.test.", "80")); });
+    s.run();
+    detail::at_test_points = nullptr;
+    CHECK(hung_up > 0);
+    listener->close();
+    by_tcp.join();
+}
+#endif

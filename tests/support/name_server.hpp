@@ -12,6 +12,7 @@
 //     wrong  the server says that it failed     mute   nothing at all
 //     late   nothing to the first two questions, then as one
 //     local  A 127.0.0.1 and 127.0.0.2, AAAA ::1
+//     cut    that the answer is too long, and to be asked for by TCP
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -100,7 +101,8 @@ private:
         if (label == "late" && unheard != 0) return --unheard, bytes();
         if (label == "none") reply[3] |= 3;
         if (label == "wrong") reply[3] |= 2;
-        if (label == "none" || label == "wrong" || label == "empty") return reply;
+        if (label == "cut") reply[2] |= 2;
+        if (label == "none" || label == "wrong" || label == "empty" || label == "cut") return reply;
         std::size_t name = 12;
         if (label == "alias") {
             put_record(reply, name, cname, 5, {3, 'o', 'n', 'e', 0xc0, 0x12});
