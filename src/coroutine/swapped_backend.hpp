@@ -1,5 +1,5 @@
-// swapped_backend.hpp - the switches of the swapped back end, inlined into coroutine_block.cpp and
-// fiber_switch.cpp.
+// swapped_backend.hpp - the switches of the swapped back end, inlined into coroutine_block.cpp and,
+// by fiber/leaving.hpp, into the files of fibers that switch.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -1,4 +1,4 @@
-// fiber_life.hpp - what fiber_switch.cpp and its neighbours need of each other.
+// fiber_life.hpp - what leaving.hpp and its neighbours need of each other.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -18,6 +18,8 @@ void thread_entry(void* block);
 /// Goes back for good, unless it never left: then it returns.
 void end_swapped(swapped_fiber& me);
 void live(fiber_block& me);
+
+// suspend.cpp
 /// Off the stack of one that left through its hooks: hands it to whoever resumes it.
 runnable* publish_left(fiber_worker& worker, fiber_block& left, runnable* resumed_by) noexcept;
 /// Leaves. A wait with a deadline arms its timer first.

@@ -1,5 +1,5 @@
 // leave_swapped_x86_64.S - a swapped fiber leaves, with as few bytes on its stack as can be (see
-// leave_swapped() in fiber_switch.cpp).
+// leave_swapped() in leaving.hpp).
 //
 // What lies on the stack is kept while the fiber is parked, so nothing does but what its caller
 // expects to find again. A function that ends in a jump here has no frame. If that one was called

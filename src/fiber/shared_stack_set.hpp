@@ -2,7 +2,7 @@
 //
 // Several, so that a few fibers that talk to each other do not have to make room for each other:
 // those that begin get them in turn. A fiber that stops goes straight on with one on another stack,
-// and makes room for it there; by its worker it goes only to one on its own (fiber_switch.cpp).
+// and makes room for it there; by its worker it goes only to one on its own (leaving.hpp).
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -24,7 +24,7 @@ PEERS = {"boost_": "boost/context/fiber.hpp", "boostfiber": "boost/fiber/all.hpp
 # Compiled once for all. Whether each file includes what it needs, only a run of bench/run tells.
 COMMON = "#include <weft/weft.hpp>\n"
 # The library's files that have prefetches, as the rows without them compile them.
-NO_PREFETCH = ["exec/loop", "exec/pool_worker", "fiber/block_depot", "fiber/fiber_switch"]
+NO_PREFETCH = ["exec/loop", "exec/pool_worker", "fiber/block_depot", "fiber/straight_wait"]
 
 
 def compiled(*arguments, text=None, folder=None):
