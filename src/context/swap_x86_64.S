@@ -19,16 +19,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cet.h>
 
-    .macro  keep register
-    pushq   %\register
-    .cfi_adjust_cfa_offset 8
-    .cfi_rel_offset \register, 0
-    .endm
-    .macro  back register
-    popq    %\register
-    .cfi_adjust_cfa_offset -8
-    .cfi_restore \register
-    .endm
+#include "context/frame_x86_64.inc"
 
     .text
     .globl  weft_v0_swap_and_return
