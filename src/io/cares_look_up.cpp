@@ -17,6 +17,7 @@
 #if defined(WEFT_HAS_CARES) && WEFT_HAS_CARES
 
 #include <ares.h>
+#include <arpa/inet.h>
 #include <netdb.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -25,8 +26,11 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
+#include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include <weft/base/test_point.hpp>
@@ -69,7 +73,22 @@ bool library_is_ready() noexcept {
     return ready;
 }
 
-looked_up answer_of(const ares_addrinfo& found) {
+// c-ares would take "-1" for 65535, and whatever begins with digits for those.
+std::optional<std::uint16_t> port_of(const std::string& service) noexcept {
+    std::uint16_t port = 0;
+    const char* const end = service.data() + service.size();
+    const auto [at, error] = std::from_chars(service.data(), end, port);
+    if (error == std::errc() && at == end) return port;
+    servent entry{};
+    servent* found = nullptr;
+    std::array<char, 1024> names;
+    if (::getservbyname_r(service.c_str(), "tcp", &entry, names.data(), names.size(), &found) != 0)
+        return std::nullopt;
+    if (found == nullptr) return std::nullopt;
+    return ntohs(static_cast<std::uint16_t>(found->s_port));
+}
+
+looked_up answer_of(const ares_addrinfo& found, std::uint16_t port) {
     looked_up answer;
     int least = std::numeric_limits<int>::max();
     for (const ares_addrinfo_cname* one = found.cnames; one != nullptr; one = one->next)
@@ -77,8 +96,8 @@ looked_up answer_of(const ares_addrinfo& found) {
     for (const ares_addrinfo_node* one = found.nodes; one != nullptr; one = one->ai_next) {
         least = std::min(least, one->ai_ttl);
         const auto where = io::address::from_system(one->ai_addr, one->ai_addrlen);
-        if (where && !std::ranges::count(answer.addresses, *where))
-            answer.addresses.push_back(*where);
+        if (where && !std::ranges::count(answer.addresses, where->with_port(port)))
+            answer.addresses.push_back(where->with_port(port));
     }
     answer.holds = std::chrono::seconds(std::max(least, 0));
     return answer;
@@ -120,13 +139,14 @@ public:
     }
 
     [[nodiscard]] io::result<looked_up> ask(const std::string& host, const std::string& service) {
+        const std::optional<std::uint16_t> port = port_of(service);
+        if (!port) return std::unexpected(make_error_code(io::resolve_errc::unknown_service));
+        port_ = *port;
         ares_addrinfo_hints hints{};
         hints.ai_family = AF_UNSPEC;
         hints.ai_socktype = SOCK_STREAM;  // each address once
-        if (service.find_first_not_of("0123456789") == service.npos)
-            hints.ai_flags = ARES_AI_NUMERICSERV;
         call_quietly(
-            [&] { ::ares_getaddrinfo(ares_, host.c_str(), service.c_str(), &hints, &told, this); });
+            [&] { ::ares_getaddrinfo(ares_, host.c_str(), nullptr, &hints, &told, this); });
         while (!done_)
             if (const std::error_code stopped = wait_and_go_on()) return std::unexpected(stopped);
         if (status_ != ARES_SUCCESS) return std::unexpected(error_of(status_));
@@ -152,7 +172,7 @@ private:
         me.status_ = status;
         if (found == nullptr) return;
         try {
-            if (status == ARES_SUCCESS) me.answer_ = answer_of(*found);
+            if (status == ARES_SUCCESS) me.answer_ = answer_of(*found, me.port_);
         } catch (const std::bad_alloc&) { me.out_of_memory_ = true; }
         ::ares_freeaddrinfo(found);
     }
@@ -207,6 +227,7 @@ private:
     bool done_ = false;
     bool out_of_memory_ = false;
     int status_ = ARES_SUCCESS;
+    std::uint16_t port_ = 0;
     looked_up answer_;
 };
 

@@ -65,6 +65,17 @@ POOL_TEST("resolve: what does not resolve has a name") {
     f.join();
 }
 
+WEFT_TEST("resolve: what is no number in whole is no port") {
+    io::resolver by_system({.system = true});
+    for (const char* wrong : {"-1", "+80", " 80", "80 ", "80x", "0x50", "1e3", "-"}) {
+        SCOPED_TRACE(wrong);
+        for (io::resolver* one : {&io::shared_resolver(), &by_system})
+            CHECK(one->resolve("localhost", wrong).error() == io::resolve_errc::unknown_service);
+    }
+    CHECK(io::resolve("localhost", "0").value().front().port() == 0);
+    CHECK(io::resolve("localhost", "65535").value().front().port() == 65535);
+}
+
 WEFT_TEST("resolve: errors say what they are") {
     const std::error_code error = io::resolve_errc::host_not_found;
     CHECK(error.message() == "no such host is known");

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <weft/io/resolver.hpp>
 
+#include <cctype>
 #include <charconv>
 #include <fstream>
 #include <optional>
@@ -80,7 +81,9 @@ result<std::vector<address>> resolver::resolve(std::string_view host, std::strin
         return std::unexpected(error_code_of(this_fiber::stop_reason()));
     const bool digits = service.find_first_not_of("0123456789") == service.npos;
     const auto port = port_number(service);
-    if (digits && !port) return std::unexpected(make_error_code(resolve_errc::unknown_service));
+    // What begins with a blank or a sign would be a number to the system.
+    if ((digits && !port) || std::isalnum(static_cast<unsigned char>(service.front())) == 0)
+        return std::unexpected(make_error_code(resolve_errc::unknown_service));
     if (port)
         if (const auto number = address::parse(host, *port)) return std::vector{*number};
 
