@@ -1,13 +1,18 @@
 // connect_any.cpp - the first of several addresses that answers.
 //
 // Each address has a fiber. It begins when the one before has failed, or has not answered for the
-// stagger; the first that is connected wins, and the group cancels the others.
+// stagger; the first that is connected wins, and the group cancels the others. A plain thread runs
+// these fibers itself, on a loop of its own.
 //
 // SPDX-License-Identifier: Apache-2.0
+#include <exception>
 #include <memory>
 #include <vector>
 
+#include <weft/exec/loop.hpp>
 #include <weft/fiber/cancel.hpp>
+#include <weft/fiber/go.hpp>
+#include <weft/fiber/this_fiber.hpp>
 #include <weft/io/tcp.hpp>
 #include <weft/scope/task_group.hpp>
 #include <weft/sync/event.hpp>
@@ -42,12 +47,28 @@ struct plan {
     const std::unique_ptr<turn[]> turns;
 };
 
+result<tcp_stream> connect_in_thread(std::span<const address> to,
+                                     std::chrono::milliseconds stagger) {
+    loop own;
+    result<tcp_stream> made = std::unexpected(std::error_code());
+    std::exception_ptr failure;
+    go(own, [&] {
+        try {
+            made = tcp_stream::connect(to, stagger);
+        } catch (...) { failure = std::current_exception(); }
+    });
+    own.run();
+    if (failure != nullptr) std::rethrow_exception(failure);
+    return made;
+}
+
 }  // namespace
 
 result<tcp_stream> tcp_stream::connect(std::span<const address> to,
                                        std::chrono::milliseconds stagger) {
     if (to.empty()) return std::unexpected(std::make_error_code(std::errc::invalid_argument));
     if (to.size() == 1) return connect(to[0]);
+    if (!this_fiber::get_id()) return connect_in_thread(to, stagger);
     using outcome = result<tcp_stream>;
     const auto all = std::make_shared<plan>(to, stagger);
     try {

@@ -122,6 +122,23 @@ MATRIX_TEST("tcp: the first address that answers wins, others are tried in order
     CHECK(weft_test::open_descriptors() == before);
 }
 
+WEFT_TEST("tcp: a plain thread tries several addresses, too") {
+    const weft_test::no_descriptor_left left;
+    auto listener = tcp_listener::bind(address::loopback_ipv4(0)).value();
+    address dead;
+    {
+        const auto closed = tcp_listener::bind(address::loopback_ipv4(0)).value();
+        dead = closed.local_address().value();
+    }
+    const std::vector<address> to{dead, listener.local_address().value()};
+    auto here = tcp_stream::connect(to).value();
+    auto there = listener.accept().value();
+    CHECK(here.write_all("x"));
+    std::byte one[1];
+    CHECK(there.read_exactly(one));
+    CHECK(tcp_stream::connect(std::vector{dead, dead}).error() == std::errc::connection_refused);
+}
+
 LOOP_TEST("tcp: one that does not answer is left after the stagger, and nothing remains") {
     // A full backlog of 0 does not answer.
     const auto silent = tcp_listener::bind(address::loopback_ipv4(0), {.backlog = 0}).value();

@@ -45,7 +45,8 @@ enum class resolve_errc {
 
 /// resolve(), then the first address that answers, IPv6 and IPv4 by turns, the next one tried
 /// after each `stagger` (tcp_stream::connect).
-/// Suspends: maybe. Cancel: reported; no connection is left. From: a fiber. Fails: as those two.
+/// Suspends: maybe. Cancel: reported; no connection is left. From: as those two. Fails: as those
+/// two.
 [[nodiscard]] result<tcp_stream> connect(
     std::string_view host, std::string_view service,
     std::chrono::milliseconds stagger = std::chrono::milliseconds(250));

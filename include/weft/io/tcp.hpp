@@ -29,8 +29,8 @@ public:
     /// The first of several addresses that answers: the next one is tried when one has failed, or
     /// not answered for that long (RFC 8305); those that lose are closed. The order is the
     /// caller's.
-    /// Suspends: maybe. Cancel: reported; no connection is left. From: a fiber. Fails: as the last
-    /// one did; std::errc::invalid_argument if there is none.
+    /// Suspends: maybe. Cancel: reported; no connection is left. From: any fiber or thread. Fails:
+    /// as the last one did; std::errc::invalid_argument if there is none.
     [[nodiscard]] static result<tcp_stream> connect(
         std::span<const address> to,
         std::chrono::milliseconds stagger = std::chrono::milliseconds(250));
