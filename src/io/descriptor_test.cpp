@@ -391,6 +391,30 @@ MATRIX_TEST("wait_readable: a number of somebody else's, again and again while i
     run();
 }
 
+MATRIX_TEST("descriptor: a number that is borrowed twice, beside its owner, is waited for by all") {
+    auto [here, there] = io::unix_stream::pair().value();
+    auto reads = io::descriptor::borrow(here.native_handle()).value();
+    auto writes = io::descriptor::borrow(here.native_handle()).value();
+    const std::vector<std::byte> much(1 << 20);
+    std::size_t written = 0;
+    std::size_t read = 0;
+    int over = 0;
+    spawn([&] { over += reads.wait_readable().has_value(); });
+    spawn([&, stream = &here] { over += stream->wait_readable().has_value(); });
+    spawn([&] { over += io::write_all(writes, much, written).has_value(); });
+    run_until_blocked();
+    CHECK(over == 0);
+    CHECK(written != 0);
+    spawn([&, stream = &there] {
+        CHECK(stream->write_all("x"));
+        const auto some = std::make_unique<std::byte[]>(65536);
+        while (read < much.size()) read += stream->read_some(std::span(some.get(), 65536)).value();
+    });
+    run();
+    CHECK(over == 3);
+    CHECK(read == much.size());
+}
+
 MATRIX_TEST("wait_readable: says timed_out after its deadline") {
     io::pipe ends = io::pipe::make().value();
     std::error_code error;

@@ -4,6 +4,7 @@
 // so it is never read.
 //
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -11,6 +12,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <mutex>
+#include <utility>
 
 #include "io/reactor.hpp"
 
@@ -22,6 +25,7 @@ constexpr std::uint64_t wake_key = ~std::uint64_t{0};  // no watch has that inde
 constexpr std::uint32_t readable = EPOLLIN | EPOLLRDHUP | EPOLLPRI | EPOLLHUP | EPOLLERR;
 constexpr std::uint32_t writable = EPOLLOUT | EPOLLHUP | EPOLLERR;
 constexpr std::uint32_t ended = EPOLLRDHUP | EPOLLHUP | EPOLLERR | EPOLLPRI;
+constexpr std::uint32_t both_ways = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET;
 
 class epoll_reactor final : public reactor {
 public:
@@ -36,14 +40,26 @@ public:
     }
     ~epoll_reactor() override { close_both(); }
 
+    // A number that somebody else has borrowed, too, is registered once more as a copy of it.
     [[nodiscard]] std::error_code submit(int number, std::uint64_t key) noexcept override {
-        if (add(number, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET, key) == 0) return {};
-        return {errno, std::system_category()};
+        if (add(number, both_ways, key) == 0) return {};
+        if (errno != EEXIST) return {errno, std::system_category()};
+        const int copy = ::fcntl(number, F_DUPFD_CLOEXEC, 3);
+        if (copy < 0) return {errno, std::system_category()};
+        if (add(copy, both_ways, key) != 0) {
+            const int error = errno;
+            ::close(copy);
+            return {error, std::system_category()};
+        }
+        static_cast<void>(exchange_copy(key, copy));
+        return {};
     }
 
     // Explicitly: a copy of the descriptor elsewhere would keep the registration alive.
-    void cancel(int number, std::uint64_t) noexcept override {
-        ::epoll_ctl(epoll_, EPOLL_CTL_DEL, number, nullptr);
+    void cancel(int number, std::uint64_t key) noexcept override {
+        const int copy = exchange_copy(key, -1);
+        ::epoll_ctl(epoll_, EPOLL_CTL_DEL, copy >= 0 ? copy : number, nullptr);
+        if (copy >= 0) ::close(copy);
     }
 
     bool poll(std::chrono::nanoseconds limit) noexcept override {
@@ -72,6 +88,12 @@ public:
     [[nodiscard]] int descriptor() const noexcept override { return epoll_; }
 
 private:
+    // -1: what is registered is the number itself.
+    [[nodiscard]] int exchange_copy(std::uint64_t key, int copy) noexcept {
+        watch& place = watches.at(static_cast<std::uint32_t>(key));
+        const std::lock_guard guard(place.lock);
+        return std::exchange(place.number, copy);
+    }
     [[nodiscard]] int add(int number, std::uint32_t events, std::uint64_t key) const noexcept {
         epoll_event event{.events = events, .data = {.u64 = key}};
         return ::epoll_ctl(epoll_, EPOLL_CTL_ADD, number, &event);

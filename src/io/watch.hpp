@@ -100,7 +100,7 @@ struct alignas(64) watch {
     spin_lock lock;
     // Guarded by the lock.
     std::uint32_t generation = 0;
-    int number = -1;  // of the descriptor; for a reactor that has to submit it again
+    int number = -1;  // for its reactor: what it has to submit again, or the copy that it made
     std::array<side, 2> sides;
     union {
         early_call* early = nullptr;  // of whoever waits to read, or nullptr
