@@ -66,8 +66,14 @@ bool measure(const std::string& host, const std::string& service, int connection
 
 int main(int argc, char** argv) {
     return run([&] {
-        if (argc == 5)
-            return measure(argv[1], argv[2], std::atoi(argv[3]), std::atol(argv[4])) ? 0 : 1;
+        if (argc == 5) {
+            const int connections = std::atoi(argv[3]);
+            const long requests = std::atol(argv[4]);
+            if (connections > 0 && requests > 0)
+                return measure(argv[1], argv[2], connections, requests) ? 0 : 1;
+            std::fputs("at least one connection, and one request\n", stderr);
+            return 2;
+        }
         auto listener = io::tcp_listener::bind(io::address::loopback_ipv4(0)).value();
         fiber server([&] {
             io::serve(listener, [](io::connection<io::tcp_stream>& peer) {
