@@ -4,10 +4,13 @@
 //     echo_server               on a free port, with one client of its own
 //
 // SPDX-License-Identifier: Apache-2.0
+#include <charconv>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
+#include <string_view>
+#include <system_error>
 
 #include <weft/weft.hpp>
 
@@ -36,8 +39,17 @@ bool try_it(const io::address& where) {
 
 int main(int argc, char** argv) {
     return run([&] {
-        const auto port = static_cast<std::uint16_t>(argc > 1 ? std::atoi(argv[1]) : 0);
-        auto listener = io::tcp_listener::bind(io::address::loopback_ipv4(port)).value();
+        std::uint16_t port = 0;
+        const std::string_view said = argc > 1 ? argv[1] : "0";
+        const char* const end = said.data() + said.size();
+        const auto [read, error] = std::from_chars(said.data(), end, port);
+        auto bound = io::tcp_listener::bind(io::address::loopback_ipv4(port));
+        if (read != end || error != std::errc() || !bound) {
+            std::fprintf(stderr, "echo_server: port %s: %s\n", said.data(),
+                         bound ? "no number of a port" : bound.error().message().c_str());
+            return 1;
+        }
+        io::tcp_listener& listener = *bound;
         auto signals = io::signal_set::make({SIGINT, SIGTERM}).value();
         std::printf("port %d\n", listener.local_address().value().port());
         std::fflush(stdout);

@@ -9,7 +9,9 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <expected>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include <weft/weft.hpp>
@@ -52,6 +54,10 @@ bool measure(const std::string& host, const std::string& service, int connection
         }
     });
     const std::chrono::duration<double> took = steady_clock::now() - began;
+    if (all.empty()) {
+        std::puts("nothing was asked");
+        return false;
+    }
     std::ranges::sort(all);
     const auto at = [&](double share) {
         return all[static_cast<std::size_t>(share * static_cast<double>(all.size() - 1))];
@@ -69,9 +75,21 @@ int main(int argc, char** argv) {
         if (argc == 5) {
             const int connections = std::atoi(argv[3]);
             const long requests = std::atol(argv[4]);
-            if (connections > 0 && requests > 0)
+            if (connections <= 0 || requests <= 0) {
+                std::fputs("at least one connection, and one request\n", stderr);
+                return 2;
+            }
+            try {
                 return measure(argv[1], argv[2], connections, requests) ? 0 : 1;
-            std::fputs("at least one connection, and one request\n", stderr);
+            } catch (const std::bad_expected_access<std::error_code>& failed) {
+                std::fprintf(stderr, "load_generator: %s %s: %s\n", argv[1], argv[2],
+                             failed.error().message().c_str());
+                return 1;
+            }
+        }
+        if (argc != 1) {
+            std::fputs("load_generator: wants a host, a service and two numbers; see --help\n",
+                       stderr);
             return 2;
         }
         auto listener = io::tcp_listener::bind(io::address::loopback_ipv4(0)).value();

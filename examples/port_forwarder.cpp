@@ -7,10 +7,13 @@
 // other; when one fails, both are closed.
 //
 // SPDX-License-Identifier: Apache-2.0
+#include <charconv>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
+#include <string_view>
+#include <system_error>
 
 #include <weft/weft.hpp>
 
@@ -58,13 +61,26 @@ bool try_it(const io::address& where) {
 
 int main(int argc, char** argv) {
     return run([&] {
-        const bool alone = argc < 4;
+        if (argc != 1 && argc != 4) {
+            std::fputs("port_forwarder: wants a port, a host and a service; see --help\n", stderr);
+            return 2;
+        }
+        const bool alone = argc == 1;
         auto echo = io::tcp_listener::bind(io::address::loopback_ipv4(0)).value();
-        const auto port = static_cast<std::uint16_t>(alone ? 0 : std::atoi(argv[1]));
         const std::string host = alone ? "localhost" : argv[2];
         const std::string service =
             alone ? std::to_string(echo.local_address().value().port()) : argv[3];
-        auto listener = io::tcp_listener::bind(io::address::loopback_ipv4(port)).value();
+        std::uint16_t port = 0;
+        const std::string_view said = !alone ? argv[1] : "0";
+        const char* const end = said.data() + said.size();
+        const auto [read, error] = std::from_chars(said.data(), end, port);
+        auto bound = io::tcp_listener::bind(io::address::loopback_ipv4(port));
+        if (read != end || error != std::errc() || !bound) {
+            std::fprintf(stderr, "port_forwarder: port %s: %s\n", said.data(),
+                         bound ? "no number of a port" : bound.error().message().c_str());
+            return 1;
+        }
+        io::tcp_listener& listener = *bound;
         auto signals = io::signal_set::make({SIGINT, SIGTERM}).value();
         std::printf("port %d\n", listener.local_address().value().port());
         std::fflush(stdout);

@@ -141,6 +141,33 @@ def crawl():
         assert out.stdout == "50 files, 150 words, 0 not readable\n", out
 
 
+def refuse():
+    """What cannot be done is said in a line, with a status of its own; nothing is aborted."""
+    with socket.socket() as taken, socket.socket() as closed:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        closed.bind(("127.0.0.1", 0))  # nobody listens
+        busy, refused = (one.getsockname()[1] for one in (taken, closed))
+        for said, *arguments in (
+            ("in use", "echo_server", busy),
+            ("in use", "chat_server", busy),
+            ("in use", "port_forwarder", busy, "localhost", 1),
+            ("no number of a port", "echo_server", 99999),
+            ("no number of a port", "echo_server", "80x"),
+            ("no number of a port", "chat_server", "door"),
+            ("wants a port", "port_forwarder", 1, "localhost"),
+            ("refused", "load_generator", "127.0.0.1", refused, 3, 10),
+            ("wants a host", "load_generator", "127.0.0.1"),
+            ("1 not readable", "file_crawler", "/nobody/has/this"),
+        ):
+            out = subprocess.run(command(*arguments), capture_output=True, text=True, timeout=60)
+            assert out.returncode in (1, 2) and said in out.stdout + out.stderr, out
+    with Server("echo_server", 0) as server:
+        out = subprocess.run(command("load_generator", "127.0.0.1", server.port, 3, 0),
+                             capture_output=True, text=True, timeout=60)
+        assert out.returncode == 1 and "nothing was asked" in out.stdout, out
+
+
 def main():
     if not (EXAMPLES / "echo_server").exists():
         print("the examples were not built")
@@ -160,8 +187,9 @@ def main():
         for test in (echo, chat, forward):
             test()
             print(f"{test.__name__}, {reactor}: good")
-    crawl()
-    print("crawl: good")
+    for test in (crawl, refuse):
+        test()
+        print(f"{test.__name__}: good")
     return 0
 
 
