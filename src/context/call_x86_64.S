@@ -32,5 +32,4 @@
     .text
     call_and_jump_back weft_v0_call_switching, %rdx
     call_and_jump_back weft_v0_call_waiting, %r8
-    call_and_jump_back weft_v0_call_leaving, %rcx
     .section .note.GNU-stack, "", @progbits

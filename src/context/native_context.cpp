@@ -103,13 +103,6 @@ const void* detail::carry_and_return(native_context& from, native_context& to) n
     return carry_and_swap(from, to).left;
 }
 
-#if !defined(__x86_64__) || WEFT_ASAN || WEFT_TSAN
-[[gnu::noinline]] const void* detail::swap_and_return(native_context& from,
-                                                      native_context& to) noexcept {
-    return swap_registers(from, to).left;
-}
-#endif
-
 std::byte* native_context::lowest_used() const noexcept {
     return static_cast<std::byte*>(registers_.stack_pointer) - detail::red_zone;
 }

@@ -5,6 +5,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <weft/context/context.hpp>
+#include <weft/context/swap_by_jump.hpp>
 
 #include <alloca.h>
 
@@ -179,17 +180,28 @@ CONTEXT_TEST("registers: a realigned frame with an alloca keeps its locals") {
     CHECK(inside);
 }
 
-// A switch that is the last thing a function does keeps what that function has to keep for its
-// caller.
+// A switch that is jumped to keeps what a callee keeps, and the compiler knows of the rest.
 namespace {
 
-[[gnu::noinline]] bool left_by(weft::context& from, weft::context& to) {
-    return weft::detail::swap_and_return(from, to) == &to;
+[[gnu::always_inline]] inline bool left_by(weft::context& from, weft::context& to) {
+    return weft::detail::swap_by_jump(from, to) == &to;
+}
+
+// As transfer_from_a_leaf() below, without a call that the compiler sees.
+[[gnu::noinline]] bool jump_from_a_leaf(weft::context& from, weft::context& to,
+                                        std::uint64_t seed) {
+    struct {
+        std::uint64_t a, b, c, d, e, f, g, h;
+    } volatile below = {seed, seed + 1, seed + 2, seed + 3, seed + 4, seed + 5, seed + 6, seed + 7};
+    const bool told = left_by(from, to);
+    return told && below.a == seed && below.b == seed + 1 && below.c == seed + 2 &&
+           below.d == seed + 3 && below.e == seed + 4 && below.f == seed + 5 &&
+           below.g == seed + 6 && below.h == seed + 7;
 }
 
 }  // namespace
 
-WEFT_TEST("registers: a switch that ends a function keeps those of its caller") {
+WEFT_TEST("registers: a switch that is jumped to keeps what a callee keeps") {
     const int rounds = 50;
     const double expected_inside = hold_many(11, rounds, [] {});
     const double expected_outside = hold_many(22, rounds, [] {});
@@ -220,6 +232,21 @@ WEFT_TEST("registers: a switch that ends a function keeps those of its caller") 
     CHECK(inside == expected_inside);
     CHECK(pinned_inside);
     CHECK(realigned_inside);
+}
+
+WEFT_TEST("registers: the red zone of a leaf function survives a switch that is jumped to") {
+    bool inside = true;
+    stepper<weft::context> body([&](auto& me) {
+        for (std::uint64_t seed = 1000; seed < 2000; seed += 10)
+            if (!jump_from_a_leaf(me.inside(), me.outside(), seed)) inside = false;
+    });
+    bool outside = true;
+    for (std::uint64_t seed = 1; seed < 1000; seed += 10)
+        if (!jump_from_a_leaf(body.outside(), body.inside(), seed)) outside = false;
+    body.step();
+    CHECK(body.done());
+    CHECK(inside);
+    CHECK(outside);
 }
 
 // The switch itself, without a function around it that saves registers of its own accord.

@@ -5,6 +5,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <weft/context/context.hpp>
+#include <weft/context/swap_by_jump.hpp>
 
 #include <execinfo.h>
 #include <sys/time.h>
@@ -197,22 +198,22 @@ CONTEXT_TEST("signals: the stack can be walked after every single instruction of
 
 namespace {
 
-[[gnu::noinline]] void end_in_switch(weft::context& from, weft::context& to) {
-    static_cast<void>(weft::detail::swap_and_return(from, to));
+[[gnu::noinline]] void jump_to_switch(weft::context& from, weft::context& to) {
+    static_cast<void>(weft::detail::swap_by_jump(from, to));
 }
 
 }  // namespace
 
-WEFT_TEST("signals: the same for a switch that is the last thing a function does") {
+WEFT_TEST("signals: the same for a switch that is jumped to") {
     const auto switch_often = [](int& count, bool trap) {
         stepper<weft::context> body([&count](auto& me) {
             for (int i = 0; i < 3; ++i) {
                 ++count;
-                end_in_switch(me.inside(), me.outside());
+                jump_to_switch(me.inside(), me.outside());
             }
         });
         if (trap) weft_test_trap_each_instruction();
-        for (int i = 0; i < 3; ++i) end_in_switch(body.outside(), body.inside());
+        for (int i = 0; i < 3; ++i) jump_to_switch(body.outside(), body.inside());
         weft_test_trap_no_more();
         body.step();
     };

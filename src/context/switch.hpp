@@ -25,10 +25,6 @@
 #include "context/annotate.hpp"
 #include "context/carry.hpp"
 
-#if defined(__x86_64__)
-extern "C" const void* weft_v0_swap_and_return(void* from, void* to) noexcept;  // swap_x86_64.S
-#endif
-
 namespace weft::inline v0::detail {
 
 // The registers are a context's first member, so their address is its own.
@@ -74,22 +70,9 @@ static_assert(std::is_standard_layout_v<native_context> &&
     return must_put_away(words);
 }
 
-/// carry_and_swap() and then who left, as swap_and_return() says it.
+/// carry_and_swap() and then who left; nullptr: one that jumped.
 [[nodiscard, gnu::noinline]] const void* carry_and_return(native_context& from,
                                                           native_context& to) noexcept;
-
-/// swap_here() as the last thing that a function does, if there is nothing to put away: whoever
-/// goes on returns to the caller of that function, and is told who left; nullptr: one that jumped.
-/// The function needs no frame for the switch, and no register of its caller's has to be kept by
-/// it.
-#if defined(__x86_64__) && !WEFT_ASAN && !WEFT_TSAN
-[[nodiscard, gnu::always_inline]] inline const void* swap_and_return(native_context& from,
-                                                                     native_context& to) noexcept {
-    return ::weft_v0_swap_and_return(&from, &to);
-}
-#else
-[[nodiscard]] const void* swap_and_return(native_context& from, native_context& to) noexcept;
-#endif
 
 /// native_context::jump(), inlined.
 [[noreturn, gnu::always_inline]] inline void jump_from_here(native_context& to) noexcept {
@@ -165,9 +148,9 @@ namespace weft::inline v0::detail {
     return portable_context::swap_function(from, to).left;
 }
 
-[[nodiscard, gnu::always_inline]] inline const void* swap_and_return(
+[[gnu::always_inline]] inline arrival<portable_context> swap_registers(
     portable_context& from, portable_context& to) noexcept {
-    return portable_context::swap_function(from, to).left;
+    return portable_context::swap_function(from, to);
 }
 
 [[noreturn, gnu::always_inline]] inline void jump_from_here(portable_context& to) noexcept {

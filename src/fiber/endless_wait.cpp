@@ -68,7 +68,7 @@ using endless_wait = given_wait<endless_operations>;
     return std::to_underlying(request.outcome);
 }
 
-// As leave_straight(), inlined.
+// As straight_fiber::leave(), inlined.
 [[gnu::always_inline]] inline void leave_straight_here(thread_block& thread, fiber_worker& worker,
                                                        fiber_block& me,
                                                        const wait_reason* reason) noexcept {

@@ -2,6 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <weft/base/assert.hpp>
+#include <weft/context/swap_by_jump.hpp>
 
 #include "fiber/leaving.hpp"
 
@@ -49,7 +50,7 @@ extern "C" [[gnu::visibility("hidden")]] unsigned char weft_v0_arrive_swapped() 
 
 #if !(WEFT_NATIVE_SWITCH && defined(__x86_64__) && !WEFT_ASAN && !WEFT_TSAN)
 [[gnu::noinline]] unsigned char leave_swapped(context& from, context& to) noexcept {
-    static_cast<void>(swap_and_return(from, to));
+    static_cast<void>(swap_by_jump(from, to));
     return weft_v0_arrive_swapped();
 }
 #endif

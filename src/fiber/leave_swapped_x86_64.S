@@ -19,7 +19,7 @@
 // them: so they are looked at, and where the fiber goes on says which of the two frames it has.
 //
 // On arrival the one that left is seen to, by a call; what that returns is returned. The last step
-// is a jump and not a `ret`, as in context/swap_x86_64.S.
+// is a jump and not a `ret`, as in context/swap_by_jump_x86_64.S.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <cet.h>

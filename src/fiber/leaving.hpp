@@ -20,7 +20,7 @@
 // What is inlined here is so into the four files that switch: suspend.cpp (the verbs),
 // endless_wait.cpp (a wait without a deadline), straight_wait.cpp (the short way of a loop's
 // fibers), fiber_switch.cpp (first run and end). Everything that switches is reached through
-// call_switching, or ends in the switch (docs/switch.md).
+// call_switching, or by a jump (docs/switch.md).
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

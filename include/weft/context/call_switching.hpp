@@ -29,8 +29,6 @@ extern "C" unsigned char weft_v0_call_waiting(void* first, void* second, std::ui
                                               std::int64_t fourth,
                                               unsigned char (*function)(void*, void*, std::uint64_t,
                                                                         std::int64_t));
-extern "C" const void* weft_v0_call_leaving(void* first, void* second, void* third,
-                                            const void* (*function)(void*, void*, void*));
 #endif
 
 namespace weft::inline v0::detail {
@@ -57,18 +55,6 @@ using waiting_function = unsigned char (*)(void*, void*, std::uint64_t, std::int
     return ::weft_v0_call_waiting(first, second, third, fourth, function);
 #else
     return function(first, second, third, fourth);
-#endif
-}
-
-using leaving_function = const void* (*)(void*, void*, void*);
-
-/// function(first, second, third), as the last thing that the caller does.
-[[gnu::always_inline]] inline const void* call_leaving(leaving_function function, void* first,
-                                                       void* second, void* third) {
-#if WEFT_NATIVE_SWITCH && defined(__x86_64__)
-    return ::weft_v0_call_leaving(first, second, third, function);
-#else
-    return function(first, second, third);
 #endif
 }
 

@@ -74,8 +74,10 @@ private:
 /// Lets everybody run who is ready; with nobody else it costs no switch.
 /// Suspends: maybe. Cancel: ignored. From: a fiber; elsewhere it aborts. Fails: never.
 [[gnu::always_inline]] inline void yield() {
-    if (detail::yield_straight() == nullptr) [[unlikely]]
-        detail::arrive_after_end();
+    if (const detail::straight_fiber fiber = detail::straight_fiber::here()) [[likely]]
+        fiber.yield();
+    else
+        detail::call_switching(&detail::yield_function, nullptr);
 }
 
 /// yield(), if this fiber has held its worker for longer than the executor allows (1 ms, unless it

@@ -1,32 +1,38 @@
-// straight_wait.hpp - the short way of a wait: a fiber of kind own, on a loop, with nothing
-// special.
+// straight_wait.hpp - the short way of a wait or a yield: a fiber of kind own, on a loop, with
+// nothing special.
 //
-// What comes before the switch is inlined into whoever waits; the switch itself never is
-// (src/context/switch.hpp). leave_straight() takes the next one from the queue and goes there, and
-// whoever goes on returns to its own caller by a jump, with no frame of the library between:
+// It is inlined into whoever waits, but for two steps: to find who is next, which is a call, and
+// the switch, which is jumped to (weft/context/swap_by_jump.hpp):
 //
-//   wait()            inlined: who am I, the word of the wait, publish
-//   leave_straight()  the next of the queue; ends in ...
-//   swap_and_return() registers to the stack, the switch, registers from the stack
+//   wait()             who am I, the word of the wait, publish
+//   choose_next()      takes the next one from the queue, and says from where to where to switch
+//   swap_by_jump()     registers to the stack, the switch, registers from the stack
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <weft/context/call_switching.hpp>
+#include <weft/context/swap_by_jump.hpp>
 #include <weft/fiber/detail/fiber_front.hpp>
 
 namespace weft::inline v0::detail {
 
-/// Who left for the one that goes on; nullptr: one that has ended, and arrive_after_end() must
-/// follow.
-using who_left = const void*;
+/// A switch that is still to be made; or none: the fiber goes on.
+struct way_out {
+    context* from;
+    context* to;
+};
 
-/// The running fiber, which has been published, waits until somebody runs it.
-[[nodiscard]] who_left leave_straight(worker_front& worker, fiber_front& me,
-                                      const wait_reason* meanwhile);
-/// The same, of one that is ready to go on; of any fiber. Aborts outside any.
-[[nodiscard]] who_left yield_straight();
-/// Does what is left to do for one that ended.
+/// For the running fiber, which has been published and waits until somebody runs it.
+[[nodiscard]] way_out choose_next(worker_front& worker, fiber_front& me,
+                                  const wait_reason* meanwhile) noexcept;
+/// The same for one that is ready to go on, and queues itself.
+[[nodiscard]] way_out choose_other(worker_front& worker, fiber_front& me) noexcept;
+/// Does what is left to do for one that ended, and so went away without a switch.
 void arrive_after_end() noexcept;
+
+/// A yield of any fiber; through call_switching(). Aborts outside any.
+void yield_function(void*, void*);
 
 /// The running fiber with its worker, if it may go the straight way; or none.
 struct straight_fiber {
@@ -50,7 +56,16 @@ struct straight_fiber {
 
     /// Until it is woken.
     [[gnu::always_inline]] void leave(const wait_reason& reason) const noexcept {
-        if (leave_straight(*worker, *me, standing(&reason)) == nullptr) [[unlikely]]
+        go(choose_next(*worker, *me, standing(&reason)));
+    }
+    /// Until it has its turn again.
+    [[gnu::always_inline]] void yield() const noexcept { go(choose_other(*worker, *me)); }
+
+private:
+    [[gnu::always_inline]] static void go(const way_out& way) noexcept {
+        if (way.to == nullptr) [[unlikely]]
+            return;
+        if (swap_by_jump(*way.from, *way.to) == nullptr) [[unlikely]]
             arrive_after_end();
     }
 };
