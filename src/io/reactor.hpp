@@ -33,7 +33,7 @@ namespace weft::inline v0::detail {
 class reactor {
 public:
     reactor(const worker& owner, io::reactor_kind which) noexcept
-        : kind(which), home(&owner.home), counts_(owner.closed), watches(*this) {}
+        : kind(which), home(&owner.home), counts_(owner.may_close), watches(*this) {}
     reactor(const reactor&) = delete;
     reactor& operator=(const reactor&) = delete;
     virtual ~reactor() = default;

@@ -222,3 +222,30 @@ WEFT_TEST("loop: run inside a fiber of a pool, it waits for its I/O as that fibe
     outer.join();
     beside.join();
 }
+
+WEFT_TEST("loop: a closed one that first waits for an open one's I/O waits for its own, too") {
+    loop closed({.external_wakes = false});
+    io::pipe ends = io::pipe::make().value();
+    go(closed, [&] {
+        loop inner;
+        go(inner, [&] { CHECK(ends.reader.read_some(buffer)); });
+        inner.run();
+    });
+    closed.run_until_blocked();
+    CHECK(ends.writer.write_all("x"));
+    closed.run_until_blocked();
+    CHECK(closed.alive() == 0);
+    bool read = false;
+    go(closed, [&] {
+        CHECK(ends.reader.read_some(buffer));
+        read = true;
+    });
+    loop around;
+    go(around, [&] { CHECK(!closed.run()); });
+    go(around, [&] {
+        CHECK(!read);
+        CHECK(ends.writer.write_all("y"));
+    });
+    around.run();
+    CHECK(read);
+}
