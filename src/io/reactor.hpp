@@ -72,12 +72,19 @@ public:
 
     // Waiting: for watched.cpp.
 
-    /// Somebody begins (1) or ends (-1) to wait. Counted only where nobody else can wake him: then
-    /// all happens in one thread.
+    /// Somebody begins (1) or ends (-1) to wait. Counted only on a loop that may be closed: there
+    /// all happens in one thread, but for what count_closed() counts.
     void count(std::ptrdiff_t change) noexcept {
         if (counts_) waiting_ += change;
     }
-    [[nodiscard]] bool is_awaited() const noexcept { return waiting_ != 0; }
+    /// Somebody ends to wait because of close(), perhaps by one whom another of that loop awaits.
+    /// From: any thread.
+    void count_closed() noexcept {
+        if (counts_) ended_by_close_.fetch_add(1, std::memory_order_relaxed);
+    }
+    [[nodiscard]] bool is_awaited() const noexcept {
+        return waiting_ != ended_by_close_.load(std::memory_order_relaxed);
+    }
 
     [[nodiscard]] const executor& where() const noexcept { return *home; }
     /// Its worker has ended: whoever waits again, waits elsewhere.
@@ -112,7 +119,8 @@ private:
 
     executor* const home;
     const bool counts_;
-    std::ptrdiff_t waiting_ = 0;
+    std::ptrdiff_t waiting_ = 0;  // began, less those who ended otherwise than by close()
+    std::atomic<std::ptrdiff_t> ended_by_close_ = 0;
     enum : int { awake, asleep, woken };
     std::atomic<int> state_ = awake;
     std::atomic<bool> retired_ = false;

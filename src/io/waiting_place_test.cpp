@@ -3,6 +3,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <unistd.h>
 
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+
 #include <weft/exec/loop.hpp>
 #include <weft/exec/pool.hpp>
 #include <weft/io/descriptor.hpp>
@@ -248,4 +253,46 @@ WEFT_TEST("loop: a closed one that first waits for an open one's I/O waits for i
     });
     around.run();
     CHECK(read);
+}
+
+MATRIX_TEST(
+    "descriptor: closed by a pool that a closed loop's fiber awaits, others of it hear that") {
+    io::pipe ends = io::pipe::make().value();
+    io::pipe busy = io::pipe::make().value();
+    std::string log;
+    std::byte unused[1];
+    std::atomic<bool> may_close = false;
+    const auto p = std::make_unique<pool>(pool_options{.workers = 1});
+    go(*p, [&] {
+        while (!may_close) std::this_thread::yield();
+        ends.reader.close();
+    });
+    spawn([&] {
+        CHECK(ends.reader.read_some(unused).error() == errc::closed);
+        log += 'c';
+    });
+    spawn([&] {
+        p->drain();
+        log += 'd';
+    });
+    spawn([&] {
+        while (busy.reader.read_some(buffer).value_or(0) == 1) {}
+    });
+    spawn([&] {
+        may_close = true;
+        while (log != "cd") {
+            CHECK(busy.writer.write_all("x"));
+            yield();
+        }
+        busy.writer.close();
+    });
+    run();
+    fiber_handle parked;
+    spawn([&] {
+        parked = this_fiber::handle();
+        static_cast<void>(park());
+    });
+    CHECK(s.run());  // it knows that nobody waits for I/O any more
+    unpark(parked);
+    run();
 }

@@ -154,7 +154,7 @@ void watched::wake_all() noexcept {
             for (std::size_t i = 0; i < 2; ++i) {
                 watch::side& side = mine->sides[i];
                 if (side.waiting() == nullptr) continue;
-                mine->home->count(-1);
+                mine->home->count_closed();
                 waiter* const one = side.take_waiting();
                 if (one->claim()) woken[i] = one;
             }
