@@ -20,6 +20,7 @@
 
 #include "late_support.hpp"
 #include "loops.hpp"
+#include "passing_on.hpp"
 #include "thread_now.hpp"
 
 using namespace weft;
@@ -418,6 +419,26 @@ WEFT_TEST("executor: on a user's own a loop that is idle lets the fiber wait in 
             std::this_thread::yield();
         }
         CHECK(log == "oi|I");
+    }
+}
+
+WEFT_TEST("executor: on a user's own on a loop whose clock stands still another's time passes") {
+    for (const stack_kind kind : {stack_kind::own, stack_kind::ucontext, stack_kind::thread}) {
+        manual_clock clock;
+        loop outer({.clock = &clock});
+        weft_test::passing_on e(outer);
+        loop inner;
+        std::string log;
+        go(e, {.kind = kind}, [&] {
+            go(inner, [&] {
+                sleep_for(1ms);
+                log += 'i';
+            });
+            inner.run();
+            log += 'e';
+        });
+        outer.run();
+        CHECK(log == "ie");
     }
 }
 

@@ -57,6 +57,12 @@ struct fiber_worker : worker_front {
                          std::memory_order_relaxed);
     }
 
+    /// Whether its timers go by the clock of its executor, and that does not stand still. Those of
+    /// a guest are another's.
+    [[nodiscard]] bool looks_at_real_time() const noexcept {
+        return attachment != nullptr && exec.home.clock().moves();
+    }
+
     worker& exec;
     after_function after = nullptr;  // for the one that left last
     fiber_block* left = nullptr;

@@ -192,15 +192,13 @@ bool running_is_swapped() noexcept {
 
 // --- a loop inside a fiber
 
-// By real time: where the fiber's own clock stands still, or nobody looks at it, the timer thread
-// looks at that.
+// By real time: where nobody looks at that, the timer thread does.
 void fiber_driver::wait(std::chrono::nanoseconds limit) noexcept {
     if (limit == std::chrono::nanoseconds::max()) return wait_until(no_deadline);
     executor& home = this_fiber::executor();
-    worker& here = fiber_worker::here()->exec;
-    if (here.timers != nullptr && home.clock().moves())
-        return wait_until(deadline_after(home.clock().now(), limit));
-    const awaits_others rings(&here);
+    fiber_worker& here = *fiber_worker::here();
+    if (here.looks_at_real_time()) return wait_until(deadline_after(home.clock().now(), limit));
+    const awaits_others rings(&here.exec);
     arm_in_timer_thread(alarm_, deadline_after(steady_clock_source().now(), limit), home);
     wait_until(no_deadline);
     timer_queue::disarm(alarm_);
