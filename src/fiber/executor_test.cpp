@@ -337,7 +337,7 @@ WEFT_TEST("loop misuse: destroyed from inside itself it aborts") {
 namespace {
 
 // An executor with post and defer and nothing else, run by hand.
-class plain_executor final : public executor {
+class plain_executor : public executor {
 public:
     void post(runnable* r) override {
         const std::lock_guard lock(mutex_);
@@ -440,6 +440,46 @@ WEFT_TEST("executor: on a user's own on a loop whose clock stands still another'
         outer.run();
         CHECK(log == "ie");
     }
+}
+
+WEFT_TEST("executor: on one in a fiber of another on a closed loop an idle loop keeps the thread") {
+    struct in_a_fiber final : plain_executor {
+        void post(runnable* r) override {
+            plain_executor::post(r);
+            if (host) unpark(host);
+        }
+        fiber_handle host;
+    };
+    loop closed({.external_wakes = false});
+    weft_test::passing_on between(closed);
+    in_a_fiber e;
+    std::atomic<bool> parks = false;
+    fiber_handle parked;
+    bool ended = false;
+    go(between, [&] {
+        e.host = this_fiber::handle();
+        while (!ended) {
+            e.run_all();
+            if (!ended) park();
+        }
+    });
+    go(e, [&] {
+        loop inner;
+        go(inner, [&] {
+            parked = this_fiber::handle();
+            parks = true;
+            park();
+        });
+        inner.run();
+        ended = true;
+    });
+    std::thread other([&] {
+        while (!parks) std::this_thread::yield();
+        unpark(parked);
+    });
+    CHECK(!closed.run());
+    other.join();
+    CHECK(ended);
 }
 
 // --- destroyed while somebody takes his time

@@ -272,8 +272,10 @@ driver_lender& lender_of_guests() noexcept {
     class lends_new_ones final : public driver_lender {
         driver* driver_of_running_fiber() override {
             const fiber_worker& here = *fiber_worker::here();
-            // Whoever wakes the fiber posts to its executor, and that perhaps to the loop around.
-            const worker* const around = here.exec.outer;
+            // Whoever wakes the fiber posts to its executor, and that perhaps to the loop around it
+            // and other guests.
+            const worker* around = here.exec.outer;
+            while (around != nullptr && around->lender == this) around = around->outer;
             if (here.current == nullptr || (around != nullptr && around->may_close)) return nullptr;
             return new fiber_driver(true);
         }
