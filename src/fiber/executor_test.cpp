@@ -482,6 +482,47 @@ WEFT_TEST("executor: on one in a fiber of another on a closed loop an idle loop 
     CHECK(ended);
 }
 
+WEFT_TEST("executor: a post() of a user's own that blocks keeps no other from arming a deadline") {
+    struct held final : plain_executor {
+        void post(runnable* r) override {
+            if (std::this_thread::get_id() != first) {
+                entered = true;
+                while (!may_go_on) std::this_thread::yield();
+            }
+            plain_executor::post(r);
+        }
+        const std::thread::id first = std::this_thread::get_id();
+        std::atomic<bool> entered = false;
+        std::atomic<bool> may_go_on = false;
+    };
+    held e;
+    bool ended = false;
+    go(e, [&] {
+        loop inner;
+        go(inner, [] { sleep_for(1ms); });
+        inner.run();
+        ended = true;
+    });
+    e.run_all();
+    while (!e.entered) std::this_thread::yield();
+    plain_executor other;
+    fiber_handle parked;
+    bool unparked = false;
+    go(other, [&] {
+        parked = this_fiber::handle();
+        unparked = park_until(steady_clock_source().now() + 1h).has_value();
+    });
+    other.run_all();
+    unpark(parked);
+    other.run_all();
+    CHECK(unparked);
+    e.may_go_on = true;
+    while (!ended) {
+        e.run_all();
+        std::this_thread::yield();
+    }
+}
+
 // --- destroyed while somebody takes his time
 
 namespace {

@@ -109,6 +109,8 @@ private:
         fiber_driver& whose;
     };
     void wait_until(time_point deadline) noexcept;
+    /// Ends a wait, or the next one. Whoever is returned is to run; nullptr: nobody.
+    [[nodiscard]] waiter* claim_sleeper() noexcept;
 
     alarm alarm_;
     std::mutex mutex_;

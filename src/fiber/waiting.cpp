@@ -204,9 +204,10 @@ void fiber_driver::wait(std::chrono::nanoseconds limit) noexcept {
     timer_queue::disarm(alarm_);
 }
 
+// With the queue's lock held: it is posted without.
 runnable* fiber_driver::alarm::fire(timer_node& node) noexcept {
-    static_cast<alarm&>(node).whose.wake();
-    return nullptr;
+    waiter* const woken = static_cast<alarm&>(node).whose.claim_sleeper();
+    return woken != nullptr ? static_cast<fiber_block&>(*woken).resumed_as() : nullptr;
 }
 
 void fiber_driver::wait_until(time_point deadline) noexcept {
@@ -229,14 +230,14 @@ void fiber_driver::wait_until(time_point deadline) noexcept {
 }
 
 void fiber_driver::wake() noexcept {
-    waiter* woken = nullptr;
-    {
-        const std::lock_guard lock(mutex_);
-        woken_ = true;
-        if (sleeper_ != nullptr && sleeper_->claim()) woken = sleeper_;
-        sleeper_ = nullptr;
-    }
-    if (woken != nullptr) woken->wake();
+    if (waiter* const woken = claim_sleeper()) woken->wake();
+}
+
+waiter* fiber_driver::claim_sleeper() noexcept {
+    const std::lock_guard lock(mutex_);
+    woken_ = true;
+    waiter* const sleeper = std::exchange(sleeper_, nullptr);
+    return sleeper != nullptr && sleeper->claim() ? sleeper : nullptr;
 }
 
 fiber_attachment::fiber_attachment(worker& w) : side(w, stacks, this) {
