@@ -12,6 +12,8 @@
 #include <weft/base/thread_block.hpp>
 #include <weft/fiber/this_fiber.hpp>
 
+#include "exec/timer_thread.hpp"
+#include "fiber/fiber_worker.hpp"
 #include "io/watched.hpp"
 
 namespace weft::inline v0 {
@@ -80,7 +82,8 @@ namespace {
 // What a worker with I/O sleeps in.
 class reactor_driver final : public driver {
 public:
-    explicit reactor_driver(std::shared_ptr<reactor> core) noexcept : core_(std::move(core)) {}
+    explicit reactor_driver(std::shared_ptr<reactor> core) noexcept
+        : core_(std::move(core)), alarm_(*core_) {}
     ~reactor_driver() override { core_->retire(); }
 
     void wait(std::chrono::nanoseconds limit) noexcept override {
@@ -102,23 +105,46 @@ public:
     [[nodiscard]] const std::shared_ptr<reactor>& core() const noexcept { return core_; }
 
 private:
+    // Rings by real time.
+    struct alarm final : timer_node {
+        explicit alarm(reactor& r) noexcept : timer_node(&fire), rings(r) {}
+        static runnable* fire(timer_node& node) noexcept {
+            static_cast<alarm&>(node).rings.wake();
+            return nullptr;
+        }
+        reactor& rings;
+    };
+
     // A loop that a fiber of another executor runs: that fiber waits, by its own reactor, until
     // this one has something. Without memory for that, the thread waits.
     void wait_in_fiber(std::chrono::nanoseconds limit) noexcept {
-        static constexpr wait_reason reason{"runs a loop that is idle", false};
         if (core_->poll(std::chrono::nanoseconds::zero()) || limit.count() == 0) return;
-        time_point deadline = no_deadline;
-        if (limit != std::chrono::nanoseconds::max())
-            deadline = deadline_after(this_fiber::executor().clock().now(), limit);
+        executor& home = this_fiber::executor();
+        bool waited = false;
+        if (limit == std::chrono::nanoseconds::max()) {
+            waited = wait_until(no_deadline);
+        } else if (fiber_worker::here()->looks_at_real_time()) {
+            waited = wait_until(deadline_after(home.clock().now(), limit));
+        } else {
+            arm_in_timer_thread(alarm_, deadline_after(steady_clock_source().now(), limit), home);
+            waited = wait_until(no_deadline);
+            timer_queue::disarm(alarm_);
+        }
+        if (!waited) static_cast<void>(core_->poll(limit));
+    }
+
+    // False: it cannot be waited for.
+    [[nodiscard]] bool wait_until(time_point deadline) noexcept {
+        static constexpr wait_reason reason{"runs a loop that is idle", false};
         try {
             if (!own_) own_.emplace(core_->descriptor(), false);
-            if (own_->wait_until_ready(io::direction::read, deadline, reason)) return;
-        } catch (const std::exception&) {}
-        static_cast<void>(core_->poll(limit));
+            return own_->wait_until_ready(io::direction::read, deadline, reason);
+        } catch (const std::exception&) { return false; }
     }
 
     std::shared_ptr<reactor> core_;
     std::optional<watched> own_;
+    alarm alarm_;
 };
 
 io::reactor_kind wanted_by_environment() noexcept {

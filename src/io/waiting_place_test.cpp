@@ -14,6 +14,7 @@
 
 #include "io_support.hpp"
 #include "loops.hpp"
+#include "passing_on.hpp"
 #include "pools.hpp"
 
 using namespace weft;
@@ -295,4 +296,52 @@ MATRIX_TEST(
     CHECK(s.run());  // it knows that nobody waits for I/O any more
     unpark(parked);
     run();
+}
+
+MATRIX_TEST("loop: with I/O inside a fiber of one whose clock stands still another's time passes") {
+    io::pipe ends = io::pipe::make().value();
+    loop inner;
+    std::string log;
+    go(inner, [&] {
+        CHECK(ends.reader.read_some(buffer));
+        log += 'r';
+    });
+    go(inner, [&] {
+        sleep_for(1ms);
+        log += 's';
+        CHECK(ends.writer.write_all("x"));
+    });
+    spawn([&] {
+        CHECK(!inner.run());
+        log += 'e';
+    });
+    run();
+    CHECK(log == "sre");
+}
+
+WEFT_TEST("loop: the same inside a fiber of a user's executor on that loop, open or closed") {
+    for (const bool open : {true, false}) {
+        manual_clock clock;
+        loop outer({.external_wakes = open, .clock = &clock});
+        weft_test::passing_on e(outer);
+        io::pipe ends = io::pipe::make().value();
+        std::string log;
+        go(outer, [&] { log += 'o'; });  // so that fibers of its own have run there
+        go(e, [&] {
+            loop inner;
+            go(inner, [&] {
+                CHECK(ends.reader.read_some(buffer));
+                log += 'r';
+            });
+            go(inner, [&] {
+                sleep_for(1ms);
+                log += 's';
+                CHECK(ends.writer.write_all("x"));
+            });
+            CHECK(!inner.run());
+            log += 'e';
+        });
+        CHECK(!outer.run());
+        CHECK(log == "osre");
+    }
 }
