@@ -177,13 +177,11 @@ bool loop::reactor_is_due(std::size_t dispatched) noexcept {
 void loop::collect() noexcept {
     if (lists_late_at_ != no_deadline) [[unlikely]]
         list_late_if_due();
-    if (takes_posts()) {
-        runnable* r = inbox_.take_all();
-        while (r != nullptr) {
-            auto* const following = r->next_node;
-            worker_.ready.push(r);
-            r = following;
-        }
+    runnable* r = inbox_.take_all();  // of one that takes no posts what came while it did
+    while (r != nullptr) {
+        auto* const following = r->next_node;
+        worker_.ready.push(r);
+        r = following;
     }
     if (timers_.earliest() != no_deadline)
         timers_.expire(clock_->now(), [this](runnable* r) { worker_.ready.push(r); });
@@ -195,6 +193,7 @@ bool loop::sleep() noexcept {
     const bool timed = deadline != no_deadline && clock_->moves();
     const bool awaits = worker_.reactor != nullptr && worker_.reactor->is_awaited();
     const bool open = takes_posts();
+    if (!open && !inbox_.empty()) return true;
     if (!open && !timed && !awaits) return false;
     std::chrono::nanoseconds limit = std::chrono::nanoseconds::max();
     if (timed) limit = deadline - clock_->now();
@@ -273,7 +272,8 @@ bool loop::poll() {
 
 // From here on a post writes to the descriptor; what is there already makes it readable at once.
 void loop::expect_posts() noexcept {
-    if (!worker_.idle() || (takes_posts() && !inbox_.fall_asleep())) watched_driver_->wake();
+    if (!worker_.idle() || !(takes_posts() ? inbox_.fall_asleep() : inbox_.empty()))
+        watched_driver_->wake();
 }
 
 int loop::descriptor() {

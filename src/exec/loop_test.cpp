@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include <weft/base/thread_block.hpp>
 #include <weft/exec/post.hpp>
 
 #include "weft_test.hpp"
@@ -279,6 +280,26 @@ WEFT_TEST("loop: without external wakes, work that nobody finishes is reported")
     CHECK(report.text().find("1 units of work") != std::string::npos);
     s.add_work(-1);
     CHECK(!s.run());
+}
+
+WEFT_TEST("loop: what came while somebody awaited others runs, also when nobody does any more") {
+    struct awaits final : runnable {
+        awaits(loop& l, runnable& r) : where(l), posted(r) {}
+        runnable* run() noexcept override {
+            const detail::awaits_others meanwhile(detail::worker_of_this_thread());
+            std::thread([this] { where.post(&posted); }).join();
+            return nullptr;
+        }
+        loop& where;
+        runnable& posted;
+    };
+    loop s({.external_wakes = false});
+    std::string log;
+    scripted last(log, 'l');
+    awaits first(s, last);
+    s.post(&first);
+    CHECK(!s.run());
+    CHECK(log == "l");
 }
 
 WEFT_TEST("stuck_report: tells so many lines, and how many more there are") {
