@@ -35,8 +35,10 @@ bool executor::attach(std::unique_ptr<driver>) { return false; }
     const time_point now = home.clock().now();
     const std::uint32_t before = span.load(std::memory_order_relaxed);
     std::uint32_t fit = std::min(before, ticks_at_first);
-    if (ticks.load(std::memory_order_relaxed) == 0) {  // else it had nothing to do
-        const std::chrono::nanoseconds took = now - looked;
+    const std::chrono::nanoseconds took = now - looked;
+    // Else it had nothing to do, perhaps when ticks were to be renewed.
+    const bool are_over = later_ticks.load(std::memory_order_relaxed) == 0 || took >= time_between;
+    if (ticks.load(std::memory_order_relaxed) == 0 && are_over) {
         fit = std::min(2 * before, ticks_between);
         if (took > time_between)
             fit = static_cast<std::uint32_t>(std::max<std::int64_t>(

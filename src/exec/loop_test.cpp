@@ -124,6 +124,33 @@ WEFT_TEST("loop: the reactor is asked within a millisecond, however many it foun
     CHECK(most * 50us < 1ms);
 }
 
+WEFT_TEST("loop: after nothing to do at the eighth dispatch the reactor is asked within 16 more") {
+    manual_clock clock;
+    loop s({.clock = &clock});
+    int looks = 0;
+    std::deque<turns> none;
+    CHECK(s.attach(std::make_unique<prepared_reactor>(none, looks)));
+    s.run();  // nothing to do
+    std::deque<turns> later;
+    for (int i = 0; i < 100; ++i) later.emplace_back(s, 1, looks);
+    struct posts_from_outside final : runnable {
+        explicit posts_from_outside(std::deque<turns>& all) : posted(all) {}
+        runnable* run() noexcept override {
+            std::thread([this] {
+                for (turns& one : posted) one.where.post(&one);
+            }).join();
+            return nullptr;
+        }
+        std::deque<turns>& posted;
+    } last(later);
+    std::deque<turns> first;
+    for (int i = 0; i < 7; ++i) s.post(&first.emplace_back(s, 1, looks));
+    s.post(&last);
+    s.run();
+    // The first of a round is not counted.
+    CHECK(std::ranges::count(later, 0, &turns::seen) <= 1 + 16);
+}
+
 WEFT_TEST("loop: runs what was posted in the order of posting") {
     loop s;
     std::string log;
