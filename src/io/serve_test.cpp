@@ -10,9 +10,11 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <weft/exec/loop.hpp>
+#include <weft/fiber/suspend_hook.hpp>
 #include <weft/io/tcp.hpp>
 #include <weft/io/unix.hpp>
 #include <weft/sync/event.hpp>
@@ -358,6 +360,46 @@ WEFT_TEST("serve: runs on a loop, over a unix socket, with fibers of every kind"
         CHECK(heard == "really?\nend");
         CHECK(report.accepted == 1);
         server->detach();
+    }
+}
+
+namespace {
+
+// Lets no fiber suspend for the first time.
+class throws_once final : public suspend_hook {
+public:
+    void suspend() override {
+        if (std::exchange(throws_, false)) throw std::runtime_error("not now");
+        suspend_hook::suspend();
+    }
+
+private:
+    bool throws_ = true;
+};
+
+}  // namespace
+
+WEFT_TEST("serve: what a suspend hook throws while it has as many as it may comes out of it") {
+    using enum stack_kind;
+    for (const stack_kind kind : {own, ucontext, thread, swapped}) {
+        auto listener = io::tcp_listener::bind(io::address::loopback_ipv4(0)).value();
+        client c(listener);  // so nothing is waited for till it is accepted
+        throws_once hook;
+        loop s;
+        std::string thrown;
+        int ended = 0;
+        go(s, {.kind = kind}, [&] {
+            this_fiber::set_suspend_hook(&hook);
+            try {
+                io::serve(listener, [&](peer& one) { ended += !one.read_line(); },
+                          {.connections = 1, .fiber = {.kind = kind}});
+            } catch (const std::runtime_error& error) { thrown = error.what(); }
+            this_fiber::set_suspend_hook(nullptr);
+        });
+        s.run();
+        CHECK(thrown == "not now");
+        CHECK(ended == 1);
+        CHECK(c.hear().empty());
     }
 }
 

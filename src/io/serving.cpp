@@ -73,22 +73,33 @@ bool serving::take_place_of(io::descriptor* listener) {
     }
 }
 
+// full_ is made while one lives, also if a suspend hook throws meanwhile.
+class serving::filled {
+public:
+    explicit filled(serving& server) : server_(server) {
+        const std::lock_guard lock(server_.lock_);
+        server_.full_.emplace();
+    }
+    filled(const filled&) = delete;
+    filled& operator=(const filled&) = delete;
+    ~filled() {
+        const std::lock_guard lock(server_.lock_);
+        server_.full_.reset();
+    }
+
+private:
+    serving& server_;
+};
+
 // operation_canceled: there is a place, or this fiber was asked to stop.
 std::error_code serving::wait_while_full(io::descriptor& listener) {
-    {
-        const std::lock_guard lock(lock_);
-        full_.emplace();
-    }
-    std::error_code ended = std::make_error_code(std::errc::operation_canceled);
-    if (places_.try_acquire())
+    const filled full(*this);
+    if (places_.try_acquire()) {
         places_.release();
-    else if (const auto waited = listener.wait_writable())
-        ended.clear();
-    else
-        ended = waited.error();
-    const std::lock_guard lock(lock_);
-    full_.reset();
-    return ended;
+        return std::make_error_code(std::errc::operation_canceled);
+    }
+    const auto waited = listener.wait_writable();
+    return waited ? std::error_code() : waited.error();
 }
 
 void serving::count_one() noexcept {

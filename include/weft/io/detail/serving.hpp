@@ -151,6 +151,8 @@ public:
     const io::serve_limits limits;
 
 private:
+    class filled;
+
     [[nodiscard]] bool take_place_of(io::descriptor* listener);
     [[nodiscard]] std::error_code wait_while_full(io::descriptor& listener);
     void count_one() noexcept;
