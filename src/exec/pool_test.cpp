@@ -409,6 +409,32 @@ WEFT_TEST("pool: counters say what was done") {
 
 namespace {
 
+// What another thread may see of a look around, after which fewer dispatches are due than before.
+std::uint64_t dispatches_amid_look(pool& p) {
+    std::uint64_t seen = 0;
+    post(p, [&] {
+        detail::worker& here = *detail::this_thread_block().runs_for;
+        const std::uint32_t due = here.span.exchange(1);
+        seen = p.counters(0).dispatches;
+        here.span = due;
+    });
+    p.drain();
+    return seen;
+}
+
+}  // namespace
+
+WEFT_TEST("pool: counters: read while the worker looks around, dispatches are about right") {
+    pool p({.workers = 1});
+    CHECK(dispatches_amid_look(p) <= 61);
+    post_one_by_one(p, 1000);
+    const std::uint64_t seen = dispatches_amid_look(p);
+    CHECK(seen >= 1002 - 61);
+    CHECK(seen <= 1002 + 61);
+}
+
+namespace {
+
 // Runs f on worker 0 of two, while the other sleeps.
 template <class F>
 void beside_a_sleeper(pool& p, F f) {

@@ -33,8 +33,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -106,9 +108,14 @@ struct alignas(64) pool_worker final : worker {
     void attach(std::unique_ptr<driver> attached) noexcept;
     [[nodiscard]] runnable* look_around() noexcept;
 
-    /// How many dispatches there were.
+    /// How many dispatches there were. While this worker looks around, others may see some of what
+    /// it writes without the rest: up to 61 too many or too few, and since its last look fewer than
+    /// none.
     [[nodiscard]] std::uint64_t dispatches() const noexcept {
-        return dispatched.get() + counted_ticks() - missed.load(std::memory_order_relaxed);
+        const auto before = static_cast<std::int64_t>(dispatched.get());
+        const auto since = static_cast<std::int32_t>(counted_ticks());
+        const auto in_vain = static_cast<std::int64_t>(missed.load(std::memory_order_relaxed));
+        return static_cast<std::uint64_t>(std::max<std::int64_t>(before + since - in_vain, 0));
     }
 
     pool_core& core;

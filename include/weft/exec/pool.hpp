@@ -68,7 +68,8 @@ struct pool_options {
 };
 
 /// What a worker has done so far. Read while it goes on: the figures need not be of the same
-/// moment, and while it looks around, every 61 dispatches, it may seem to have had 61 more.
+/// moment, and while it looks around, every 61 dispatches, it may seem to have had some 61 more or
+/// fewer.
 struct worker_counters {
     std::uint64_t dispatches = 0;     // runnables run
     std::uint64_t steals = 0;         // times that it took some from another worker
