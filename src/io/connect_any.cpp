@@ -7,6 +7,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <exception>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include <weft/exec/loop.hpp>
@@ -59,7 +60,11 @@ result<tcp_stream> connect_in_thread(std::span<const address> to,
     });
     own.run();
     if (failure != nullptr) std::rethrow_exception(failure);
-    return made;
+    if (!made) return made;
+    // It may have waited, and then keeps the reactor of this loop: its number goes on alone.
+    auto alone = descriptor::adopt_prepared(made->get_descriptor().release());
+    if (!alone) return std::unexpected(alone.error());
+    return tcp_stream(std::move(*alone));
 }
 
 }  // namespace

@@ -1,15 +1,17 @@
 // connect_test.cpp - how sockets come to be: listening, connecting, accepting, over loopback.
 //
 // connect() takes the place of the system's in this program: it does as that does, and then may say
-// that a signal came in between.
+// that a signal came in between. So does poll(), which may say that nothing is ready.
 //
 // SPDX-License-Identifier: Apache-2.0
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <ctime>
 #include <string>
 #include <thread>
 #include <vector>
@@ -33,6 +35,7 @@ using weft_test::all_descriptors_taken;
 namespace {
 
 std::atomic<int> connects_to_interrupt = 0;
+std::atomic<int> polls_to_deny = 0;
 
 }  // namespace
 
@@ -42,6 +45,18 @@ extern "C" int connect(int number, const sockaddr* who, socklen_t size) {
     --connects_to_interrupt;
     errno = EINTR;
     return -1;
+}
+
+// The name itself is defined in the system's header where that is fortified.
+extern "C" int poll_or_deny(pollfd* all, nfds_t count, int milliseconds) asm("poll");
+extern "C" int poll_or_deny(pollfd* all, nfds_t count, int milliseconds) {
+    if (polls_to_deny != 0) {
+        --polls_to_deny;
+        return 0;
+    }
+    timespec limit{.tv_sec = milliseconds / 1000, .tv_nsec = milliseconds % 1000 * 1'000'000L};
+    return static_cast<int>(
+        ::syscall(SYS_ppoll, all, count, milliseconds < 0 ? nullptr : &limit, nullptr, 0));
 }
 
 MATRIX_TEST("tcp: nobody listens there") {
@@ -137,6 +152,21 @@ WEFT_TEST("tcp: a plain thread tries several addresses, too") {
     std::byte one[1];
     CHECK(there.read_exactly(one));
     CHECK(tcp_stream::connect(std::vector{dead, dead}).error() == std::errc::connection_refused);
+}
+
+WEFT_TEST("tcp: a plain thread that had to wait for one of several keeps its descriptor alone") {
+    auto listener = tcp_listener::bind(address::loopback_ipv4(0)).value();
+    const std::vector<address> to(2, listener.local_address().value());
+    const std::size_t before = weft_test::open_descriptors();
+    polls_to_deny = 1;
+    auto here = tcp_stream::connect(to, 1h).value();
+    CHECK(polls_to_deny == 0);
+    CHECK(weft_test::open_descriptors() == before + 1);
+    auto there = listener.accept().value();
+    CHECK(there.write_all("x"));
+    std::byte one[1];
+    CHECK(here.read_exactly(one));
+    CHECK(here.peer_address().value() == to[0]);
 }
 
 LOOP_TEST("tcp: one that does not answer is left after the stagger, and nothing remains") {
