@@ -312,7 +312,7 @@ WEFT_TEST("resolver: a server that ends a connection and resets it kills nobody"
     });
     steps = hung_up = 0;
     detail::at_test_points = &let_the_server_hang_up;
-    io::resolver names({.servers = {server->where()}, .timeout = 10ms, .tries = 1});
+    io::resolver names({.servers = {server->where()}, .timeout = 10s, .tries = 1});
     loop s;
     go(s, [&] { CHECK(!names.resolve("cut.test.", "80")); });
     s.run();
