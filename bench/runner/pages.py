@@ -4,7 +4,7 @@ A document has a place for them, and what stands between the two lines is writte
 bench/plot:
 
     <!-- figures: machine ring -->      where and with what a case was measured
-    <!-- figures: measured -->          which cases were measured when, and at which commit
+    <!-- figures: measured -->          which cases were measured when, on what, at which commit
     <!-- figures: peers -->             which versions of the peers were measured, and where
     <!-- figures: costs -->             what costs what (COSTS below)
     <!-- figures: losses -->            bounds that were missed, and peers that are ahead of weft
@@ -24,6 +24,7 @@ PLACE = re.compile(r"(<!-- figures: (\w+)(?: (\w+))? -->\n).*?(<!-- /figures -->
 # What it is, and where it is measured: case, row, column.
 COSTS = [
     ("a switch, inlined, with no scheduler", "switch", "weft context, switch inlined", None),
+    ("the same, called by a program: context::swap", "switch", "weft context::swap", None),
     ("a coroutine's resume or yield", "switch", "weft coroutine, resume and yield", None),
     ("a generator's next value, one way", "switch", "weft generator", None),
     ("a yield to another fiber of a loop", "yield", "weft, own stacks", None),
@@ -53,8 +54,18 @@ def costs(_):
         found = load(RESULTS / f"{case}.json")
         entry = tables.find(found, row, "g++", column) if found else {}
         value = tables.cell(entry) if entry else "not measured yet"
-        lines.append([text, value, f"[{case}](../bench/cases/{case}/README.md)"])
-    return tables.table(["what", "g++", "case"], lines)
+        lines.append([text, value, short_machine(found),
+                      f"[{case}](../bench/cases/{case}/README.md)"])
+    return tables.table(["what", "g++", "machine", "case"], lines)
+
+
+def short_machine(found):
+    """Its CPU without what every name of one has ("Intel(R) Xeon(R) Processor" is an Intel Xeon),
+    and how many."""
+    if not found:
+        return ""
+    name = re.sub(r"\((R|TM)\)| @.*|\b(CPU|Processor)\b", " ", found["machine"]["cpu"])
+    return f"{' '.join(name.split())}, {found['machine']['cpus']} CPUs"
 
 
 def machine(case):
@@ -94,9 +105,9 @@ def measured(_):
         found = load(RESULTS / f"{name}.json")
         link = f"[{name}](../bench/cases/{name}/README.md)"
         lines.append([link, Case(name).title] + (
-            [found["date"], commit_of(found), str(found["rounds"])] if found
-            else ["not yet", "", ""]))
-    return tables.table(["case", "", "measured on", "commit", "rounds"], lines)
+            [found["date"], short_machine(found), commit_of(found), str(found["rounds"])] if found
+            else ["not yet", "", "", ""]))
+    return tables.table(["case", "", "measured on", "machine", "commit", "rounds"], lines)
 
 
 def where_weft_loses(_):

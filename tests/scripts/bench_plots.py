@@ -261,6 +261,18 @@ class Stored(unittest.TestCase):
             self.assertEqual(pages.filled(text), text, f"{path}: make plots writes it anew")
         self.assertGreater(places, 5)
 
+    def test_figures_of_several_machines_say_of_which_they_are(self):
+        said = [pages.short_machine({"machine": {"cpu": cpu, "cpus": 2}}) for cpu in (
+            "Intel(R) Xeon(R) Processor", "AMD EPYC", "Intel(R) Core(TM) i5-8250U CPU @ 1.60GHz")]
+        self.assertEqual(said, [f"{cpu}, 2 CPUs" for cpu in (
+            "Intel Xeon", "AMD EPYC", "Intel Core i5-8250U")])
+        for name in known_cases():
+            results = load(RESULTS / f"{name}.json")
+            for lines in (pages.measured(None), pages.costs(None)) if results else []:
+                for line in lines:
+                    if f"[{name}]" in line:
+                        self.assertIn(f"| {pages.short_machine(results)} |", line)
+
     def test_the_front_page_says_machine_compilers_and_commit_of_the_ring(self):
         text = (ROOT / "README.md").read_text()
         self.assertIn("](docs/plots/ring_n8.svg)", text)
