@@ -26,9 +26,10 @@ class Case:
                  {case} are replaced by the folders of the case's programs, of all programs and of
                  the sources), cpus ("one", the default, pins it to a CPU; "all" does not), timeout
     [[table]]    title, rows in their order; optional: reference, the row that others are divided
-                 by; plot, the name of a picture with a line for each row over the columns, which
-                 are numbers then (all other tables are bars in one picture named as the case), or
-                 false for a table that is no picture
+                 by; stands, the row that stands for weft where peers are ahead (the first of
+                 weft's if it is not given: runner/losses.py); plot, the name of a picture with a
+                 line for each row over the columns, which are numbers then (all other tables are
+                 bars in one picture named as the case), or false for a table that is no picture
     [[figure]]   says; of, a row, alone or with over or minus, another row; at_most, at_least or
                  below, the bound; optional: at, the columns it is for; compilers
     """
@@ -48,7 +49,8 @@ class Case:
         self.check()
 
     def check(self):
-        named = [table["reference"] for table in self.tables if "reference" in table]
+        named = [table[key] for table in self.tables for key in ("reference", "stands")
+                 if key in table]
         for figure in self.figures:
             named += [figure[key] for key in ("of", "over", "minus") if key in figure]
         for row in named:

@@ -1,8 +1,9 @@
 """losses.py - where weft is behind: bounds that were missed, and peers that are ahead of it.
 
-In each table the first of weft's rows stands for weft: it is what a program gets that asks for
-nothing else. A peer is ahead if the median of their ratios, taken round by round, says so. Where
-weft's other rows (another back end, a fair lock) are behind the same peer, they are named.
+In each table one of weft's rows stands for weft: the one that the case names (`stands`), else the
+first. A program can have it by the public headers. A peer is ahead if the median of their ratios,
+taken round by round, says so. Where weft's other rows (another back end, a fair lock) are behind
+the same peer, they are named.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -56,8 +57,8 @@ def by_row(entries, order):
 
 
 def leads(asked, found):
-    """Of one table: (peer, column, compiler, weft's first row, lead over it or None, weft's other
-    rows that are behind) for each peer that is ahead of any of weft's."""
+    """Of one table: (peer, column, compiler, the row that stands for weft, lead over it or None,
+    weft's other rows that are behind) for each peer that is ahead of any of weft's."""
     entries = [entry for entry in found["rows"] if entry["row"] in asked["rows"]]
     if any(entry.get("at") == "weft" for entry in entries):
         return leads_by_column(entries)
@@ -65,6 +66,7 @@ def leads(asked, found):
     for key in dict.fromkeys((entry["compiler"], entry.get("at")) for entry in entries):
         here = by_row([e for e in entries if (e["compiler"], e.get("at")) == key], asked["rows"])
         ours = [entry for entry in here.values() if is_weft(entry)]
+        ours.sort(key=lambda entry: entry["row"] != asked.get("stands"))
         for peer in here.values():
             if is_weft(peer):
                 continue

@@ -190,6 +190,12 @@ class Losses(unittest.TestCase):
         self.assertEqual(self.leads(own=(5, 5), swapped=(20, 20), Go=(10, 10)),
                          [("Go", "weft, own", None, ["weft, swapped"])])
 
+    def test_a_case_may_name_the_row_that_stands_for_weft(self):
+        rows = self.found(own=(5, 5), swapped=(20, 20), Go=(10, 10))
+        table = {**self.table, "stands": "weft, swapped"}
+        (peer, _, _, row, by, others), = losses.leads(table, rows)
+        self.assertEqual((peer, row, by["median"], others), ("Go", "weft, swapped", 2.0, []))
+
     def test_a_round_without_a_value_does_not_count(self):
         rows = self.found(own=(20, 20), Go=(10, 10))
         rows["rows"][1]["values"][0] = None
