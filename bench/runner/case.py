@@ -29,7 +29,8 @@ class Case:
                  by; stands, the row that stands for weft where peers are ahead (the first of
                  weft's if it is not given: runner/losses.py); plot, the name of a picture with a
                  line for each row over the columns, which are numbers then (all other tables are
-                 bars in one picture named as the case), or false for a table that is no picture
+                 bars in one picture named as the case), or false for a table that is no picture;
+                 drawn, the rows that the picture with lines has (all if it is not given)
     [[figure]]   says; of, a row, alone or with over or minus, another row; at_most, at_least or
                  below, the bound; optional: at, the columns it is for; compilers
     """
@@ -51,6 +52,7 @@ class Case:
     def check(self):
         named = [table[key] for table in self.tables for key in ("reference", "stands")
                  if key in table]
+        named += [row for table in self.tables for row in table.get("drawn", [])]
         for figure in self.figures:
             named += [figure[key] for key in ("of", "over", "minus") if key in figure]
         for row in named:

@@ -3,7 +3,8 @@
 A table that names a plot (case.toml) is drawn as lines over its columns, which are numbers; both
 axes are logarithmic. All other tables are bars, in one picture. A point or a bar is the median, the
 thin line through it goes from the least to the greatest value. What could not be measured is a gap:
-a cross below the axis, and the reason in words.
+a cross below the axis, and the reason in words. Where a case has more rows than a picture bears, it
+names those that are drawn; the picture says how many more its table has.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -11,7 +12,7 @@ import re
 import textwrap
 
 from runner.results import show
-from runner.svg import FAINT, INK, LogScale, Picture, Scale, short
+from runner.svg import FAINT, INK, LogScale, Picture, Scale, short, width_of
 
 COLOURS = ["#0b6fb8", "#d1495b", "#2a9d5c", "#e08e1b", "#7a4fb5", "#0f9aa8", "#b0418e", "#6b7a1e",
            "#8c564b", "#4b5563"]
@@ -77,7 +78,8 @@ def said_below(found, compiler):
 def lines(asked, found, compiler):
     """A picture with a line for each row of a table; None without a value."""
     series = []
-    for row in asked["rows"]:
+    drawn = asked.get("drawn", asked["rows"])
+    for row in drawn:
         points = [e for e in entries_of(asked, found, compiler) if e["row"] == row]
         points = [e for e in points if number(e.get("at")) is not None]
         if points:
@@ -99,7 +101,10 @@ def lines(asked, found, compiler):
         legend(picture, index, label(row, asked["title"]))
     for place, text in enumerate(gaps):
         picture.words(66, bottom + 58 + 15 * place, text, size=11)
-    picture.words(66, height - 8, said_below(found, compiler), size=10, colour="#667")
+    measured = {e["row"] for e in entries_of(asked, found, compiler)}
+    more = len(measured - set(drawn))
+    below = said_below(found, compiler) + (f"; {more} more rows in the table" if more else "")
+    picture.words(66, height - 8, below, size=10, colour="#667")
     return picture.text()
 
 
@@ -153,16 +158,17 @@ def reasons(series, title):
 def axes(picture, title, columns, unit, x, y):
     bottom, top = y.at_low, y.at_high
     picture.words(66, 28, title, size=15, bold=True)
-    for value in y.decades():
+    for value in y.ticks():
         picture.line(x.at_low, y(value), x.at_high, y(value))
         picture.words(x.at_low - 6, y(value) + 4, short(value), anchor="end")
-    last = None
+    end = 0.0
     for value in columns:
         place = x(value)
         picture.line(place, bottom, place, top, FAINT, 0.5)
-        if last is None or place - last > 34:
+        half = width_of(short(value)) / 2
+        if place - half > end + 5:  # it does not touch the one before
             picture.words(place, bottom + 26, short(value), anchor="middle")
-            last = place
+            end = place + half
     picture.line(x.at_low, bottom, x.at_high, bottom, INK)
     picture.words((x.at_low + x.at_high) / 2, bottom + 42, "fibers", anchor="middle")
     picture.words(18, (bottom + top) / 2, unit, anchor="middle", turned=True)
@@ -196,8 +202,11 @@ def bars(picture, title, entries, top):
     units = {e["unit"] for e in known}
     highest = max([e["max"] for e in known if e["max"] > 0], default=1.0)
     wide = len(values) > 1 and highest / min(values) > 50 or len(units) > 1
-    scale = (LogScale(min(values) / 2, highest, 400, 820, whole=False) if wide and values
-             else Scale(highest, 400, 820))
+    for right in range(820, 500, -20):  # until what stands at the bars' ends has room
+        scale = (LogScale(min(values) / 2, highest, 400, right, whole=False) if wide and values
+                 else Scale(highest, 400, right))
+        if all(end_of(e, scale) + width_of(said(e), 11) < 985 for e in known):
+            break
     note = " (logarithmic)" if wide else ""
     picture.words(16, top + 16, title + note, bold=True)
     names = list(dict.fromkeys(e["row"] for e in entries))
@@ -214,12 +223,20 @@ def one_bar(picture, e, scale, y, colour):
         picture.cross(406, y + 7, colour)
         picture.words(416, y + 11, e.get("note", "failed"), size=11)
         return
-    end = 400.0
     if e["median"] > 0:
-        end = scale(e["median"])
-        picture.rectangle(400, y, end - 400, 14, colour)
+        picture.rectangle(400, y, scale(e["median"]) - 400, 14, colour)
     if e["min"] > 0 and e["max"] > e["min"]:
         picture.line(max(400, scale(e["min"])), y + 7, scale(e["max"]), y + 7, INK, 1.2)
-        end = max(end, scale(e["max"]))
+    picture.words(end_of(e, scale) + 6, y + 11, said(e), size=11)
+
+
+def end_of(e, scale):
+    """Where the words begin: behind the bar and its line."""
+    end = scale(e["median"]) if e["median"] > 0 else 400.0
+    return max(end, scale(e["max"])) if e["max"] > e["min"] > 0 else end
+
+
+def said(e):
+    """What stands at the end of a bar."""
     note = f"; {e['note']}" if "note" in e else ""
-    picture.words(end + 6, y + 11, f"{show(e['median'])} {e['unit']}{note}", size=11)
+    return textwrap.shorten(f"{show(e['median'])} {e['unit']}{note}", 60, placeholder="...")

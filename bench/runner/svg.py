@@ -56,15 +56,20 @@ class Picture:
         return "\n".join([*self.parts, "</svg>"]) + "\n"
 
 
+FEW_DECADES = 4  # so many have steps of 1, 2, 5 on their axis
+
+
 class LogScale:
-    """Values to places, by their logarithms; whole decades at both ends unless told otherwise."""
+    """Values to places, by their logarithms; both ends are 1, 2 or 5 times a power of ten unless
+    told otherwise."""
 
     def __init__(self, low, high, at_low, at_high, whole=True):
         self.low = math.log10(low)
         self.high = math.log10(high)
         if whole:
-            self.low = math.floor(self.low)
-            self.high = max(math.ceil(self.high), self.low + 1)
+            steps = self.steps(math.floor(self.low), math.ceil(self.high) + 1)
+            self.low = max(s for s in steps if s <= self.low + 1e-9)
+            self.high = min(s for s in steps if s >= self.high - 1e-9 and s > self.low)
         elif self.high == self.low:
             self.low, self.high = self.low - 0.5, self.high + 0.5
         self.at_low = at_low
@@ -74,8 +79,17 @@ class LogScale:
         share = (math.log10(value) - self.low) / (self.high - self.low)
         return self.at_low + share * (self.at_high - self.at_low)
 
-    def decades(self):
-        return [10.0 ** e for e in range(math.ceil(self.low - 1e-9), math.floor(self.high) + 1)]
+    @staticmethod
+    def steps(first, last):
+        """The logarithms of 1, 2 and 5 times ten to the first to ten to the last."""
+        return [e + math.log10(m) for e in range(first, last + 1) for m in (1, 2, 5)]
+
+    def ticks(self):
+        """The values to be named: whole decades, or with few of them 1, 2, 5."""
+        few = self.high - self.low <= FEW_DECADES
+        inside = [s for s in self.steps(math.floor(self.low), math.ceil(self.high))
+                  if self.low - 1e-9 <= s <= self.high + 1e-9]
+        return [10.0 ** s for s in inside if few or abs(s - round(s)) < 1e-9]
 
 
 class Scale:
@@ -88,6 +102,11 @@ class Scale:
 
     def __call__(self, value):
         return self.at_low + value / self.high * (self.at_high - self.at_low)
+
+
+def width_of(text, size=12):
+    """About so many pixels; nobody knows the font."""
+    return 0.58 * size * len(text)
 
 
 def short(value):

@@ -80,6 +80,19 @@ class Lines(unittest.TestCase):
         rows = [entry("N = 8: Go", None, "16", note="no room")]
         self.assertEqual(plots.draw(case(self.table), found(rows)), {})
 
+    def test_a_case_may_name_the_rows_that_are_drawn_and_the_picture_says_how_many_are_not(self):
+        rows = [entry(row, value, at) for row in self.table["rows"]
+                for at, value in (("16", 5), ("800", 4))]
+        asked = case({**self.table, "drawn": ["N = 8: weft, slot"]})
+        said = words(plots.draw(asked, found(rows))["c_n8.svg"])
+        self.assertNotIn("Go, P=1, D=0", said)
+        self.assertTrue(any(text.endswith("; 1 more rows in the table") for text in said), said)
+
+    def test_sizes_are_named_as_long_as_their_names_do_not_touch(self):
+        sizes = ["16", "32", "33", "800"]
+        said = words(self.draw(*[entry("N = 8: Go", 5, at) for at in sizes]))
+        self.assertEqual([at in said for at in sizes], [True, True, False, True])
+
     def test_a_name_says_back_end_threads_and_d(self):
         self.assertEqual(plots.label("N = 2: weft, swapped, D = 1000"),
                          "weft, swapped, P=1, D=1000")
@@ -130,6 +143,13 @@ class Bars(unittest.TestCase):
         widths = [float(n.get("width")) for n in tree.fromstring(svg).iter(f"{SVG}rect")][1:]
         self.assertGreater(min(widths), 30)
 
+    def test_what_stands_at_the_end_of_a_bar_has_room(self):
+        note = "mprotect: Cannot allocate memory"
+        svg = self.draw(entry("weft", 19, note=note), entry("Go", 20))
+        end = next(float(n.get("x")) for n in tree.fromstring(svg).iter(f"{SVG}text")
+                   if (n.text or "").endswith(note))
+        self.assertLess(end + 6 * len(f"19 M/s; {note}"), 1000)
+
     def test_a_value_of_zero_does_not_stop_it(self):
         svg = self.draw(entry("weft", 0.0), entry("Go", 20))
         self.assertIn("0 M/s", words(svg))
@@ -145,6 +165,12 @@ class Scales(unittest.TestCase):
         self.assertEqual([scale(1), scale(10), scale(100)], [0, 100, 200])
         self.assertEqual(Scale(10, 100, 200)(5), 150)
         self.assertEqual([short(v) for v in (0.5, 800, 80_000, 2e6)], ["0.5", "800", "80k", "2M"])
+
+    def test_few_decades_have_steps_and_ends_at_them(self):
+        def named(low, high):
+            return " ".join(short(value) for value in LogScale(low, high, 0, 9).ticks())
+        self.assertEqual(named(130, 450), "100 200 500")
+        self.assertEqual(named(3, 2e6), "10 100 1k 10k 100k 1M")
 
     def test_one_size_alone_has_a_place(self):
         self.assertEqual(LogScale(16, 16, 0, 100, whole=False)(16), 50)
