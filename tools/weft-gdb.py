@@ -1,6 +1,7 @@
+#!/usr/bin/env python3
 """weft-gdb.py - fibers in gdb, live and from a core file.
 
-    (gdb) source tools/weft-gdb.py
+    (gdb) source tools/weft-gdb.py    installed: PREFIX/share/weft/weft-gdb.py
     (gdb) weft fibers                 who there is, what each waits for, where it was started
     (gdb) weft fibers --backtrace     with the stack of each that is not running
     (gdb) weft core FILE              generate-core-file, with the stacks of fibers

@@ -34,15 +34,16 @@ for source in sorted(ROOT.glob("bench/cases/*/*.*")):
         wrong.append(f"{source.relative_to(ROOT)}: does not know --help")
 for command, name in programs():
     count += 1
-    interpreted = pathlib.Path(command[0]).suffix == ".py"
-    asked = [sys.executable, *command] if interpreted else command
     # Benchmarks of other languages, and Google's library, know the long word alone.
     for word in ["--help"] if "/bench/" in str(command[-1]) else ["--help", "-h"]:
         try:
-            done = subprocess.run([*map(str, asked), word], capture_output=True, text=True,
+            done = subprocess.run([*map(str, command), word], capture_output=True, text=True,
                                   timeout=60)
         except subprocess.TimeoutExpired:
             wrong.append(f"{command[-1]} {word}: does not answer")
+            continue
+        except OSError as error:
+            wrong.append(f"{command[-1]}: cannot be started: {error}")
             continue
         if done.returncode != 0 or name not in done.stdout:
             wrong.append(f"{command[-1]} {word}: status {done.returncode}, "
