@@ -373,7 +373,8 @@ const station stations[] = {
      &back_ends},
     {"same_fringe", "Generators have a stack each, so two recursive walks run side by side.",
      &fringe},
-    {"ring", "Messages go round in rings of fibers that wait for each other.", &ring},
+    {"ring", "Messages go round in rings of fibers, strictly: each waits for a binary_semaphore.",
+     &ring},
     {"million", "A stack is address space until it is used, and every one has a guard.", &million},
     {"level_loader",
      "A tree of tasks that wait for their parts: one thread gets stuck, one worker "
