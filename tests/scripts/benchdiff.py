@@ -111,7 +111,22 @@ class Benchdiff(unittest.TestCase):
 
     def test_another_machine_is_said(self):
         _, text = self.diff([row("r", [1] * 5)], [row("r", [1] * 5)], machine={"cpu": "other"})
-        self.assertIn("note: another machine", text)
+        self.assertIn("note: another machine (cpu unknown -> other)", text)
+
+    def test_of_compilers_it_says_what_differs_and_no_more(self):
+        built = {"g++": {"version": "12", "flags": "-O2 -g"}, "clang++-19": {"version": "19"}}
+        rows = [row("r", [1] * 5), row("r", [1] * 5) | {"compiler": "clang++-19"}]
+
+        def notes(**others):
+            a = file(self.folder.name, "a", rows, compilers=built)
+            b = file(self.folder.name, "b", rows[:1], compilers=others)
+            done = subprocess.run([sys.executable, TOOL, a, b], capture_output=True, text=True)
+            return [line for line in done.stdout.splitlines() if line.startswith("note")]
+        same = {"g++": built["g++"]}  # as QUICK=1 has it
+        self.assertEqual(notes(**same), ["note: clang++-19 in one file only"])
+        self.assertEqual(notes(**{"g++": built["g++"] | {"flags": "-O3 -g"}})[0],
+                         "note: another g++ (flags -O2 -> -O3): what changed need not be the "
+                         "library")
 
     def test_two_cases_or_no_results_are_refused(self):
         status, text = self.diff([], [], case="d")
