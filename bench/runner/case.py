@@ -24,7 +24,8 @@ class Case:
 
     [[program]]  name; optional: command (default: the program of that name; {bin}, {bench} and
                  {case} are replaced by the folders of the case's programs, of all programs and of
-                 the sources), cpus ("one", the default, pins it to a CPU; "all" does not), timeout
+                 the sources), cpus ("one", the default, pins it to a CPU; "all" does not), timeout;
+                 absent, what is said of it where it was not built
     [[table]]    title, rows in their order; optional: reference, the row that others are divided
                  by; stands, the row that stands for weft where peers are ahead (the first of
                  weft's if it is not given: runner/losses.py); plot, the name of a picture with a

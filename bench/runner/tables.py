@@ -109,6 +109,14 @@ def peers(found):
     return list(dict.fromkeys(said))
 
 
+def skipped(case, found):
+    """One that was there for no compiler stands there once, as the case calls it (`absent`)."""
+    names = {program["name"]: program.get("absent") for program in case.programs}
+    of = [word.split(" (")[0] for word in found["skipped"]]
+    said = [names.get(name) if of.count(name) == len(found["compilers"]) else None for name in of]
+    return list(dict.fromkeys(name or word for name, word in zip(said, found["skipped"])))
+
+
 def tables(case, found, plots=()):
     """The part of README.md between the markers, as lines; plots are names of pictures."""
     compilers = list(found["compilers"])
@@ -118,7 +126,7 @@ def tables(case, found, plots=()):
     if peers(found):
         out += ["", *textwrap.wrap(f"Peers: {'; '.join(peers(found))}.", 110)]
     if found["skipped"]:
-        out += ["", *textwrap.wrap("Skipped: " + "; ".join(found["skipped"]) + ".", 110)]
+        out += ["", *textwrap.wrap("Skipped: " + "; ".join(skipped(case, found)) + ".", 110)]
     for program in found["programs"]:
         if "error" in program:
             out += ["", *textwrap.wrap(f"Failed: {program['error']}.", 110)]

@@ -185,6 +185,14 @@ class AddingUp(unittest.TestCase):
         with unittest.mock.patch.dict(os.environ, HOME="/house/of/a"):
             self.assertIn("read ~/b", results.as_text({"note": "read /house/of/a/b"}))
 
+    def test_what_was_built_for_no_compiler_is_named_as_the_case_says(self):
+        case = types.SimpleNamespace(programs=[{"name": "a", "absent": "A (set A_DIR)"},
+                                               {"name": "b", "absent": "B"}, {"name": "c"}])
+        words = ["a (g++): not there", "b (g++): not there", "a (clang): not there"]
+        found = {"compilers": {"g++": 1, "clang": 1}, "skipped": [*words, "c (g++): not there"]}
+        self.assertEqual(tables.skipped(case, found),
+                         ["A (set A_DIR)", "b (g++): not there", "c (g++): not there"])
+
     def test_the_tables_name_commit_figures_and_failures(self):
         found = self.found([1, 2])
         found["programs"][1]["error"] = "go: crashed"
