@@ -57,6 +57,21 @@ void limited() {
     check(!answer, "nobody answered");
 }
 
+void periodic() {
+    int beats = 0;
+    event enough;
+    const auto beat = [&] {
+        if (++beats == 3) enough.set();
+    };
+    // [periodic]
+    fiber heart([&] {
+        auto next = std::chrono::steady_clock::now();
+        while (sleep_until(next += 2ms)) beat();  // false: it was asked to stop
+    });
+    // [/periodic]
+    enough.wait();
+}
+
 void mixed() {
     // [threads]
     channel<int> numbers;
@@ -77,6 +92,7 @@ int main() {
         reported();
         thrown();
         limited();
+        periodic();
         mixed();
         return 0;
     });
