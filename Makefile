@@ -10,6 +10,7 @@ help:
 	@echo "make quick      dev's tests in brief, within 3 minutes once it is built"
 	@echo "make soak       every preset and the matrix of compilers at full counts; takes hours"
 	@echo "make bench      compare with the peers; CASE=name only that case, QUICK=1 within 3 minutes"
+	@echo "                a case; without QUICK it writes bench/results, tables and plots anew"
 	@echo "make plots      draw the plots again from what is in bench/results"
 	@echo "make docs       put the snippets of docs/ where their sources are newer"
 	@echo "make site       docs/ as a site, in build/site"
