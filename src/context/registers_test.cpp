@@ -5,7 +5,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <weft/context/context.hpp>
-#include <weft/context/swap_by_jump.hpp>
+#include <weft/context/swap_in_frame.hpp>
 
 #include <alloca.h>
 
@@ -180,15 +180,17 @@ CONTEXT_TEST("registers: a realigned frame with an alloca keeps its locals") {
     CHECK(inside);
 }
 
-// A switch that is jumped to keeps what a callee keeps, and the compiler knows of the rest.
+// The switch in the frame of who waits keeps some registers, and the compiler knows of the rest.
 namespace {
 
-[[gnu::always_inline]] inline bool left_by(weft::context& from, weft::context& to) {
-    return weft::detail::swap_by_jump(from, to) == &to;
+using weft::detail::framed_context;
+
+[[gnu::always_inline]] inline bool left_by(framed_context& from, framed_context& to) {
+    return weft::detail::swap_in_frame(from, to) == &to;
 }
 
-// As transfer_from_a_leaf() below, without a call that the compiler sees.
-[[gnu::noinline]] bool jump_from_a_leaf(weft::context& from, weft::context& to,
+// As transfer_from_a_leaf() below.
+[[gnu::noinline]] bool swap_from_a_leaf(framed_context& from, framed_context& to,
                                         std::uint64_t seed) {
     struct {
         std::uint64_t a, b, c, d, e, f, g, h;
@@ -201,7 +203,7 @@ namespace {
 
 }  // namespace
 
-WEFT_TEST("registers: a switch that is jumped to keeps what a callee keeps") {
+WEFT_TEST("registers: many locals live over a switch in the frame of who waits") {
     const int rounds = 50;
     const double expected_inside = hold_many(11, rounds, [] {});
     const double expected_outside = hold_many(22, rounds, [] {});
@@ -209,7 +211,7 @@ WEFT_TEST("registers: a switch that is jumped to keeps what a callee keeps") {
     bool pinned_inside = false;
     bool realigned_inside = false;
     bool told = true;
-    stepper<weft::context> body([&](auto& me) {
+    stepper<framed_context> body([&](auto& me) {
         const auto pause = [&] {
             scramble();
             if (!left_by(me.inside(), me.outside())) told = false;
@@ -234,15 +236,15 @@ WEFT_TEST("registers: a switch that is jumped to keeps what a callee keeps") {
     CHECK(realigned_inside);
 }
 
-WEFT_TEST("registers: the red zone of a leaf function survives a switch that is jumped to") {
+WEFT_TEST("registers: the red zone of a leaf function survives a switch in its frame") {
     bool inside = true;
-    stepper<weft::context> body([&](auto& me) {
+    stepper<framed_context> body([&](auto& me) {
         for (std::uint64_t seed = 1000; seed < 2000; seed += 10)
-            if (!jump_from_a_leaf(me.inside(), me.outside(), seed)) inside = false;
+            if (!swap_from_a_leaf(me.inside(), me.outside(), seed)) inside = false;
     });
     bool outside = true;
     for (std::uint64_t seed = 1; seed < 1000; seed += 10)
-        if (!jump_from_a_leaf(body.outside(), body.inside(), seed)) outside = false;
+        if (!swap_from_a_leaf(body.outside(), body.inside(), seed)) outside = false;
     body.step();
     CHECK(body.done());
     CHECK(inside);

@@ -5,7 +5,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <weft/context/context.hpp>
-#include <weft/context/swap_by_jump.hpp>
+#include <weft/context/swap_in_frame.hpp>
 
 #include <execinfo.h>
 #include <sys/time.h>
@@ -198,22 +198,24 @@ CONTEXT_TEST("signals: the stack can be walked after every single instruction of
 
 namespace {
 
-[[gnu::noinline]] void jump_to_switch(weft::context& from, weft::context& to) {
-    static_cast<void>(weft::detail::swap_by_jump(from, to));
+using weft::detail::framed_context;
+
+[[gnu::noinline]] void swap_in_its_frame(framed_context& from, framed_context& to) {
+    static_cast<void>(weft::detail::swap_in_frame(from, to));
 }
 
 }  // namespace
 
-WEFT_TEST("signals: the same for a switch that is jumped to") {
+WEFT_TEST("signals: the same for a switch in the frame of who waits") {
     const auto switch_often = [](int& count, bool trap) {
-        stepper<weft::context> body([&count](auto& me) {
+        stepper<framed_context> body([&count](auto& me) {
             for (int i = 0; i < 3; ++i) {
                 ++count;
-                jump_to_switch(me.inside(), me.outside());
+                swap_in_its_frame(me.inside(), me.outside());
             }
         });
         if (trap) weft_test_trap_each_instruction();
-        for (int i = 0; i < 3; ++i) jump_to_switch(body.outside(), body.inside());
+        for (int i = 0; i < 3; ++i) swap_in_its_frame(body.outside(), body.inside());
         weft_test_trap_no_more();
         body.step();
     };

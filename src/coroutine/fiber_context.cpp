@@ -53,8 +53,7 @@ constexpr std::size_t least_stack = 4096;  // below the record; what a portable_
 // The slow path of a resume(): `to` was never entered, or ran last on another thread. There a fiber
 // that stands in nothing, neither in a fiber_context's stack nor in a coroutine's, is the thread.
 [[gnu::noinline]] void take_over(const detail::fiber_stop& to) noexcept {
-    WEFT_ASSERT(to.owner == nullptr || to.running != nullptr,
-                "fiber_context: a thread's own stack resumed by another thread");
+    WEFT_ASSERT(!to.is_thread, "fiber_context: a thread's own stack resumed by another thread");
     if (!detail::this_thread_block().overflow_ready) detail::prepare_thread_for_overflow();
 }
 
@@ -139,6 +138,7 @@ void detail::switch_fibers(void* to_stop, void* here_stop) {
     thread_block& thread = this_thread_block();
     here.owner = &thread;
     here.running = thread.running;
+    here.is_thread = innermost_activity(thread) == nullptr;
     set_out(thread, to, &here, nullptr, here.injected);
     swap_here(here.place, to.place);
     fiber_switch::arrive(here);

@@ -55,6 +55,8 @@ public:
     // Over a sleep the thread is the outer worker's again: it may be its fiber that waits.
     void enter() noexcept {
         detail::thread_block& thread = detail::this_thread_block();
+        running_ = thread.running;
+        thread.running = detail::innermost_activity(thread);  // which the worker would have said
         loop_.worker_.outer = thread.runs_for;
         fibers_ = thread.fibers;
         thread.runs_for = &loop_.worker_;
@@ -64,11 +66,13 @@ public:
         detail::thread_block& thread = detail::this_thread_block();
         thread.runs_for = std::exchange(loop_.worker_.outer, nullptr);
         thread.fibers = fibers_;
+        thread.running = running_;
     }
 
 private:
     loop& loop_;
     detail::worker_front* fibers_ = nullptr;
+    detail::activity* running_ = nullptr;
     driver* lent_ = nullptr;
 };
 

@@ -69,7 +69,7 @@ void answer(question& q, std::uint32_t number) noexcept {
     if (!q.word.compare_exchange_strong(expected, number + question::answering,
                                         std::memory_order_acquire))
         return;
-    const activity* const running = this_thread_block().running;
+    const activity* const running = innermost_activity(this_thread_block());
     const char* from = running != nullptr ? running->name : "";
     std::size_t i = 0;
     for (; i + 1 < q.name.size() && from[i] != '\0'; ++i) q.name[i] = from[i];

@@ -75,7 +75,10 @@ using endless_wait = given_wait<endless_operations>;
     const wait_reason* const meanwhile = standing(reason);
     if (me.reason.load(std::memory_order_relaxed) != meanwhile) [[unlikely]]
         me.reason.store(meanwhile, std::memory_order_relaxed);
-    if (leave_for_next(thread, worker, me, worker.exec.pick()) == nullptr) [[unlikely]]
+    auto& own = static_cast<own_fiber&>(me);
+    if (thread.running != nullptr) [[unlikely]]
+        return leave_for(worker, own, worker.exec.pick());
+    if (leave_for_next(thread, worker, own, worker.exec.pick()) == nullptr) [[unlikely]]
         arrive();
 }
 

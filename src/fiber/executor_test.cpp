@@ -499,7 +499,9 @@ WEFT_TEST("executor: a post() of a user's own that blocks keeps no other from ar
     bool ended = false;
     go(e, [&] {
         loop inner;
-        go(inner, [] { sleep_for(1ms); });
+        go(inner, [&e] {
+            for (auto some = 1ms; !e.entered; some *= 2) sleep_for(some);
+        });
         inner.run();
         ended = true;
     });

@@ -43,16 +43,17 @@ template <class Block>
     return block;
 }
 
+// None is smaller than one of kind own, so that a census finds it.
 std::size_t size_of(stack_kind kind) {
     switch (kind) {
         case stack_kind::own:
             return sizeof(own_fiber);
         case stack_kind::ucontext:
-            return sizeof(ucontext_fiber);
+            return std::max(sizeof(ucontext_fiber), sizeof(own_fiber));
         case stack_kind::thread:
-            return sizeof(thread_fiber);
+            return std::max(sizeof(thread_fiber), sizeof(own_fiber));
         case stack_kind::swapped:
-            return sizeof(swapped_fiber);
+            return std::max(sizeof(swapped_fiber), sizeof(own_fiber));
     }
     throw std::invalid_argument("weft: fiber_options::kind is none of the four");
 }

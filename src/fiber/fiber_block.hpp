@@ -6,13 +6,12 @@
 // only from its first run to its end.
 //
 // A block begins a cache line. Whoever wakes a fiber touches the first, whoever switches from or to
-// it the first and the third; the second and what follows the registers are for its birth, its end
-// and reports, and of a swapped one for who makes room:
+// it also the third and the fourth; the second is for its birth, its end and reports:
 //
 //     0   runnable | waiter | permit | home
 //    64   activity | how it was born | the list of its executor
-//   128   what a wait looks at | registers | counts
-//   192   task values | what else its kind has
+//   128   what a wait looks at | counts | task values | registers
+//   192   of these the rest | what else its kind has
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -21,6 +20,7 @@
 #include <exception>
 #include <memory>
 
+#include <weft/context/swap_in_frame.hpp>
 #include <weft/coroutine/backend.hpp>
 #include <weft/exec/timer_queue.hpp>
 #include <weft/fiber/cancel.hpp>
@@ -77,7 +77,6 @@ struct fiber_block : fiber_front {
     cancel_reason stop_reason = cancel_reason::none;  // the fiber's own
     std::atomic<bool> has_handle = false;             // an exception is kept for join()
     bool finished = false;
-    context where;  // of kind own or swapped
 
     // At its birth and at its end.
     std::atomic<std::uint32_t> references = 1;
@@ -102,12 +101,15 @@ struct wait_timer : timer_node {
 
 struct own_fiber final : fiber_block {
     using fiber_block::fiber_block;
+    using context_type = context;
+    framed_context where;
 #if !WEFT_NATIVE_SWITCH
     void* unused = nullptr;  // so that no block is as small as fiber_extras (fiber_census.cpp)
 #endif
 };
 struct ucontext_fiber final : fiber_block {
     using fiber_block::fiber_block;
+    using context_type = portable_context;
     portable_context where;
 };
 struct thread_fiber final : fiber_block {
@@ -117,6 +119,7 @@ struct thread_fiber final : fiber_block {
 };
 struct swapped_fiber final : fiber_block {
     using fiber_block::fiber_block;
+    context where;
     swapped_place place;  // from its first run to its end
 };
 

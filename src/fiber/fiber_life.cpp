@@ -102,9 +102,9 @@ void prepare_context(fiber_worker& worker, Block& block, context_entry entry) {
     block.tsan_fiber = taken.tsan_fiber;
 #endif
     const std::size_t colour = colour_step * (worker.colours++ % colours);
-    using made = decltype(block.where);
+    using made = typename Block::context_type;
     try {
-        block.where =
+        static_cast<made&>(block.where) =
             made::make(taken.span().first(taken.size - colour), entry,
                        static_cast<fiber_block*>(&block), {.tsan_fiber = taken.tsan_fiber});
     } catch (...) {  // as if it had not been taken
@@ -367,7 +367,6 @@ fiber_block* successor_of(fiber_block& ended) noexcept {
     bind_if_it_stays(worker, heir);
     worker.current = &heir;
     note_runs(heir);
-    this_thread_block().running = heir.running;
     bury(ended);
     return &heir;
 }

@@ -2,7 +2,6 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <weft/base/assert.hpp>
-#include <weft/context/swap_by_jump.hpp>
 
 #include "fiber/leaving.hpp"
 
@@ -30,7 +29,6 @@ void adopt_thread(thread_fiber& me) noexcept {
     thread_block& thread = this_thread_block();
     thread.runs_for = &me.on->exec;
     thread.fibers = me.on;
-    thread.running = me.running;
 }
 
 }  // namespace
@@ -50,7 +48,7 @@ extern "C" [[gnu::visibility("hidden")]] unsigned char weft_v0_arrive_swapped() 
 
 #if !(WEFT_NATIVE_SWITCH && defined(__x86_64__) && !WEFT_ASAN && !WEFT_TSAN)
 [[gnu::noinline]] unsigned char leave_swapped(context& from, context& to) noexcept {
-    static_cast<void>(swap_by_jump(from, to));
+    static_cast<void>(swap_registers(from, to));
     return weft_v0_arrive_swapped();
 }
 #endif
@@ -61,10 +59,22 @@ extern "C" [[gnu::visibility("hidden")]] unsigned char weft_v0_arrive_swapped() 
     return weft_v0_arrive_swapped();
 }
 
+[[gnu::noinline, gnu::cold]] unsigned char leave_inside_coroutine(fiber_worker& worker,
+                                                                  swapped_fiber& me,
+                                                                  runnable* next) noexcept {
+    activity* const inside = this_thread_block().running;
+    worker.then = next;
+    const unsigned char came = must_carry(*exceptions_of_this_thread(), me.place.back())
+                                   ? carry_and_leave_swapped(me.where, me.place.back())
+                                   : leave_swapped(me.where, me.place.back());
+    this_thread_block().running = inside;
+    return came;
+}
+
 namespace {
 
+// What its own thread says that runs stays.
 void leave_thread(fiber_worker& worker, thread_fiber& me, runnable* next) noexcept {
-    me.running = this_thread_block().running;
     worker.then = next;
     me.where->leave();
     adopt_thread(me);
@@ -106,7 +116,8 @@ void enter_function(void* block, void* side) {
             static_cast<thread_fiber&>(me).where->enter();
             break;
         case stack_kind::swapped: {
-            static_cast<swapped_fiber&>(me).place.begin_visits(me.where, &swapped_entry, &me);
+            auto& it = static_cast<swapped_fiber&>(me);
+            it.place.begin_visits(it.where, &swapped_entry, &me);
             auto& back = static_cast<swapped_fiber&>(*worker.current);
             back.place.settle(back.where);
             break;
@@ -122,7 +133,7 @@ runnable* run_on(fiber_worker& worker, fiber_block& block) noexcept {
     worker.outside = thread.running;
     worker.current = &block;
     note_runs(block);
-    thread.running = block.running;
+    thread.running = nullptr;
     call_switching(&enter_function, &block, &worker);
     thread.running = worker.outside;
     worker.current = nullptr;
@@ -156,7 +167,6 @@ template <class Block>
         auto& other = static_cast<Block&>(*next);
         worker.current = &other;
         note_runs(other);
-        this_thread_block().running = other.running;
         jump_from_here(other.where);
     }
     worker.then = next;

@@ -58,7 +58,7 @@ bool may_wait_now(const fiber_block& me) noexcept {
 bool may_run_children(const fiber_worker& worker, const fiber_block& me) noexcept {
     return worker.attachment != nullptr && worker.exec.number != 0 &&
            me.runnable::kind == own_started && may_wait_now(me) &&
-           this_thread_block().running == &me && !exceptions_of_this_thread()->any() &&
+           this_thread_block().running == nullptr && !exceptions_of_this_thread()->any() &&
            has_room(me);
 }
 
@@ -79,11 +79,9 @@ void run_as_call(fiber_block& me, fiber_block& child) noexcept {
     child.runnable::kind = own_started;
     fiber_worker::here()->current = &child;
     note_runs(child);
-    this_thread_block().running = &child;
     live_on(child);
     fiber_worker& worker = *fiber_worker::here();
     worker.current = &me;
-    this_thread_block().running = &me;
     bury_inside(worker, child);
     if (&worker.exec.home != me.home) go_home(me);
 }

@@ -19,12 +19,23 @@
 // them: so they are looked at, and where the fiber goes on says which of the two frames it has.
 //
 // On arrival the one that left is seen to, by a call; what that returns is returned. The last step
-// is a jump and not a `ret`, as in context/swap_by_jump_x86_64.S.
+// is a jump and not a `ret`: the call that it would match was another's (docs/switch.md).
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <cet.h>
 
-#include "context/frame_x86_64.inc"
+
+// A register that a callee has to keep goes to the stack and comes back, and unwinders know it.
+    .macro  keep register
+    pushq   %\register
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset \register, 0
+    .endm
+    .macro  back register
+    popq    %\register
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore \register
+    .endm
 
     .macro  leave_and_arrive
     leaq    1f(%rip), %rax

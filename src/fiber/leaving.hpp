@@ -17,10 +17,14 @@
 // may, and for a suspend(), a hook or an end, what is to be done comes once it is off its stack
 // (`after`), by whoever goes on; and after that has published a fiber, nothing of it is touched.
 //
+// Inside a coroutine the thread says that this one runs; while a fiber runs outside of any it says
+// nothing, and that is how it is at every switch to a fiber. So one that waits inside a coroutine
+// takes that along, and says it again when it goes on.
+//
 // What is inlined here is so into the four files that switch: suspend.cpp (the verbs),
 // endless_wait.cpp (a wait without a deadline), straight_wait.cpp (the short way of a loop's
 // fibers), fiber_switch.cpp (first run and end). Everything that switches is reached through
-// call_switching, or by a jump (docs/switch.md).
+// call_switching, or stands in the frame of who waits (docs/switch.md).
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -71,18 +75,17 @@ template <class Block>
 [[gnu::always_inline]] inline void leave_for(fiber_worker& worker, Block& me,
                                              runnable* next) noexcept {
     if (next == &me) return note_runs(me);  // its event came meanwhile
-    thread_block& thread = this_thread_block();
-    me.running = thread.running;
+    activity* const inside = std::exchange(this_thread_block().running, nullptr);
     if (next != nullptr && next->kind == me.runnable::kind) [[likely]] {
         auto& other = static_cast<Block&>(*next);
         worker.current = &other;
         note_runs(other);
-        thread.running = other.running;
         swap_here(me.where, other.where);
     } else {
         worker.then = next;
         swap_here(me.where, worker_side(worker, me));
     }
+    this_thread_block().running = inside;
     arrive();
 }
 
@@ -98,21 +101,24 @@ unsigned char leave_swapped(context& from, context& to) noexcept;
 /// The same with exceptions in flight.
 unsigned char carry_and_leave_swapped(context& from, context& to) noexcept;
 
+/// From inside a coroutine: by the worker, who asks the thread what to keep of the shared stack.
+unsigned char leave_inside_coroutine(fiber_worker& worker, swapped_fiber& me,
+                                     runnable* next) noexcept;
+
 /// From one of the worker's shared stacks to another straight on, otherwise by the worker. Says
 /// that the event came. Inlined, and to be the last thing that a function does: else a frame more
 /// would be kept, with the others, while the fiber waits.
 [[gnu::always_inline]] inline unsigned char leave_shared_stack(fiber_worker& worker,
                                                                swapped_fiber& me,
                                                                runnable* next) noexcept {
-    thread_block& thread = this_thread_block();
-    me.running = thread.running;
+    if (this_thread_block().running != nullptr) [[unlikely]]
+        return leave_inside_coroutine(worker, me, next);
     context* to = nullptr;
     if (next != nullptr && next->kind == swapped_kind) {
         auto& other = static_cast<swapped_fiber&>(*next);
         if (other.place.can_follow(me.place)) [[likely]] {
             worker.current = &other;
             note_runs(other);
-            thread.running = other.running;
             worker.unsettled = &me;
             other.place.make_way(other.where, me.place);
             to = &other.where;
@@ -140,43 +146,33 @@ void leave_otherwise(fiber_worker& worker, fiber_block& me, runnable* next) noex
 
 // --- of kind own, on a loop
 
-// By a look instead of a write: mostly it is what it was.
-[[gnu::always_inline]] inline void note_running(const thread_block& thread,
-                                                fiber_block& me) noexcept {
-    if (me.running != thread.running) [[unlikely]]
-        me.running = thread.running;
-}
-
 // A fiber of kind own on a loop leaves for another of its kind. Says who left for it in turn;
 // nullptr: one that ended, for which there is something to be done.
-[[gnu::always_inline]] inline const context* switch_to_own(thread_block& thread,
-                                                           fiber_worker& worker, fiber_block& me,
-                                                           fiber_block& other) noexcept {
-    note_running(thread, me);
+[[gnu::always_inline]] inline const context* switch_to_own(const thread_block& thread,
+                                                           fiber_worker& worker, own_fiber& me,
+                                                           own_fiber& other) noexcept {
     worker.current = &other;
     note_runs(other);
-    thread.running = other.running;
     return swap_here(*thread.exceptions, me.where, other.where).left;
 }
 
 // The same for the worker's own stack, which goes on with `next`.
-[[gnu::always_inline]] inline const context* switch_to_worker(thread_block& thread,
-                                                              fiber_worker& worker, fiber_block& me,
+[[gnu::always_inline]] inline const context* switch_to_worker(const thread_block& thread,
+                                                              fiber_worker& worker, own_fiber& me,
                                                               runnable* next) noexcept {
-    note_running(thread, me);
     worker.then = next;
     return swap_here(*thread.exceptions, me.where, worker.home).left;
 }
 
 // A fiber of kind own on a loop, with nothing special, leaves and comes back. Nothing is to be done
 // then for the one that left, but for one that ended, which jumped: nullptr is returned then.
-[[gnu::always_inline]] inline const context* leave_for_next(thread_block& thread,
-                                                            fiber_worker& worker, fiber_block& me,
+[[gnu::always_inline]] inline const context* leave_for_next(const thread_block& thread,
+                                                            fiber_worker& worker, own_fiber& me,
                                                             runnable* next) noexcept {
     if (next == nullptr || next->kind != own_kind) [[unlikely]]
         return switch_to_worker(thread, worker, me, next);
     if (next != &me) [[likely]]
-        return switch_to_own(thread, worker, me, static_cast<fiber_block&>(*next));
+        return switch_to_own(thread, worker, me, static_cast<own_fiber&>(*next));
     note_runs(me);  // its event came meanwhile
     return &me.where;
 }

@@ -50,47 +50,46 @@ void yield_function(void*, void*) {
 
 namespace {
 
-// With exceptions in flight the switch has a frame, in which they wait; so it is made here.
-[[gnu::noinline, gnu::cold]] way_out carry_to(context& from, context& to) noexcept {
-    if (carry_and_return(from, to) == nullptr) arrive();
+// With exceptions in flight, or inside a coroutine, the switch has a frame, in which those wait; so
+// it is made here.
+[[gnu::noinline, gnu::cold]] way_out leave_in_frame(fiber_worker& worker, own_fiber& me,
+                                                    runnable* next) noexcept {
+    leave_for(worker, me, next);
     return {};
 }
 
-[[gnu::always_inline]] inline way_out way_to(const thread_block& thread, fiber_block& me,
-                                             context& to) noexcept {
-    if (must_carry(*thread.exceptions, to)) [[unlikely]]
-        return carry_to(me.where, to);
-    return {&me.where, &to};
+[[gnu::always_inline]] inline bool needs_frame() noexcept {
+    const exception_words& words = *exceptions_of_this_thread();
+    return ((reinterpret_cast<std::uintptr_t>(words.caught) | words.uncaught) |
+            reinterpret_cast<std::uintptr_t>(running_on_this_thread())) != 0;
 }
 
 // To itself, if its event came meanwhile.
-[[gnu::always_inline]] inline way_out way_to_own(fiber_worker& worker, fiber_block& me,
+[[gnu::always_inline]] inline way_out way_to_own(fiber_worker& worker, own_fiber& me,
                                                  runnable& next) noexcept {
-    auto& other = static_cast<fiber_block&>(next);
-    thread_block& thread = this_thread_block();
-    note_running(thread, me);
+    auto& other = static_cast<own_fiber&>(next);
+    if (needs_frame()) [[unlikely]]
+        return leave_in_frame(worker, me, &other);
     worker.current = &other;
     note_runs(other);
-    thread.running = other.running;
-    return way_to(thread, me, other.where);
+    return {&me.where, &other.where};
 }
 
 // To whatever was picked; nullptr: to the worker.
-way_out way_to_any(fiber_worker& worker, fiber_block& me, runnable* next) noexcept {
+way_out way_to_any(fiber_worker& worker, own_fiber& me, runnable* next) noexcept {
     if (next != nullptr && next->kind == own_kind) return way_to_own(worker, me, *next);
-    const thread_block& thread = this_thread_block();
-    note_running(thread, me);
+    if (needs_frame()) return leave_in_frame(worker, me, next);
     worker.then = next;
-    return way_to(thread, me, worker.home);
+    return {&me.where, &worker.home};
 }
 
 // What takes more than a step to find: a look around comes first, or the queue is long.
-[[gnu::noinline]] way_out find_next(fiber_worker& worker, fiber_block& me) noexcept {
+[[gnu::noinline]] way_out find_next(fiber_worker& worker, own_fiber& me) noexcept {
     return way_to_any(worker, me, worker.exec.pick());
 }
 
 // The same for one that yields.
-[[gnu::noinline]] way_out find_other(fiber_worker& worker, fiber_block& me) noexcept {
+[[gnu::noinline]] way_out find_other(fiber_worker& worker, own_fiber& me) noexcept {
     runnable* const picked = worker.exec.pick();
     if (picked == nullptr && worker.exec.ticks.load(std::memory_order_relaxed) != 0)
         return {};  // 0: perhaps the loop is stepped
@@ -103,7 +102,7 @@ way_out way_to_any(fiber_worker& worker, fiber_block& me, runnable* next) noexce
 [[gnu::aligned(64)]] way_out choose_next(worker_front& front, fiber_front& fiber,
                                          const wait_reason* meanwhile) noexcept {
     auto& worker = static_cast<fiber_worker&>(front);
-    auto& me = static_cast<fiber_block&>(fiber);
+    auto& me = static_cast<own_fiber&>(fiber);
     me.reason.store(meanwhile, std::memory_order_relaxed);
     runnable* const next = worker.exec.pick_at_once(own_kind);
     if (next == nullptr) [[unlikely]]
@@ -114,7 +113,7 @@ way_out way_to_any(fiber_worker& worker, fiber_block& me, runnable* next) noexce
 // On a loop the fiber may queue itself before it has left: nobody else takes from that queue.
 [[gnu::aligned(64)]] way_out choose_other(worker_front& front, fiber_front& fiber) noexcept {
     auto& worker = static_cast<fiber_worker&>(front);
-    auto& me = static_cast<fiber_block&>(fiber);
+    auto& me = static_cast<own_fiber&>(fiber);
     runnable* const next = worker.exec.pass_at_once(&me, own_kind);
     if (next == nullptr) [[unlikely]]
         return find_other(worker, me);

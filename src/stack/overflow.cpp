@@ -71,7 +71,7 @@ void report_if_overflow(const siginfo_t& info, void* machine_context) noexcept {
     const std::byte* stack_pointer = stack_pointer_of(machine_context);
     const stack guarded = detail::stack_guarded_at(address);
     stack own;
-    const detail::activity* running = detail::this_thread_block().running;
+    const detail::activity* running = detail::innermost_activity(detail::this_thread_block());
     if (running != nullptr) own = {running->stack_low, running->stack_size()};
     const bool is_on_own = stack_pointer >= own.low && stack_pointer < own.high();
     if (is_just_below(address, own.low) && (!guarded || guarded.low == own.low || is_on_own))

@@ -73,7 +73,8 @@ void run_out_of_stack() {
     if (way == "alloca") take_alloca(size + 32 * kibibyte);
     if (way == "skip") *static_cast<volatile char*>(here - size - 32 * kibibyte) = 1;
     if (way == "end") {
-        const weft::detail::activity& running = *weft::detail::this_thread_block().running;
+        const weft::detail::activity& running =
+            *weft::detail::innermost_activity(weft::detail::this_thread_block());
         *reinterpret_cast<volatile char*>(running.stack_low - 96 * kibibyte) = 1;
     }
     if (way == "null") {

@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include <weft/base/activity.hpp>
 
@@ -31,11 +32,11 @@ extern exception_words unknown_exceptions;
 
 struct switch_record;  // context part, sanitizer builds only
 struct worker;         // exec part
-struct worker_front;   // fiber part
+struct worker_front;   // fiber part; begins with a pointer to the fiber that runs
 
 struct thread_block {
     exception_words* exceptions = &unknown_exceptions;
-    activity* running = nullptr;             // the innermost coroutine running on this thread
+    activity* running = nullptr;  // the innermost coroutine; none: see innermost_activity()
     switch_record* switched_from = nullptr;  // who switched last on this thread (sanitizer builds)
     std::uint64_t fp_control = 0;    // the thread's own, while a context that keeps its own runs
     bool runs_fp_keeper = false;     // whether such a context runs
@@ -120,16 +121,30 @@ inline void* pointer_of_this_thread() noexcept {
 }
 #endif
 
-/// this_thread_block().exceptions, .runs_for and .fibers.
+/// this_thread_block().exceptions, .running, .runs_for and .fibers.
 [[gnu::always_inline]] inline exception_words* exceptions_of_this_thread() noexcept {
     return static_cast<exception_words*>(
         pointer_of_this_thread<offsetof(thread_block, exceptions)>());
+}
+[[gnu::always_inline]] inline activity* running_on_this_thread() noexcept {
+    return static_cast<activity*>(pointer_of_this_thread<offsetof(thread_block, running)>());
 }
 [[gnu::always_inline]] inline worker* worker_of_this_thread() noexcept {
     return static_cast<worker*>(pointer_of_this_thread<offsetof(thread_block, runs_for)>());
 }
 [[gnu::always_inline]] inline worker_front* fibers_of_this_thread() noexcept {
     return static_cast<worker_front*>(pointer_of_this_thread<offsetof(thread_block, fibers)>());
+}
+
+/// Where in a fiber its activity is.
+inline constexpr std::size_t activity_of_fiber = 64;
+
+/// What runs on the calling thread: a coroutine, else a fiber. nullptr: neither.
+[[nodiscard]] inline activity* innermost_activity(const thread_block& thread) noexcept {
+    if (thread.running != nullptr || thread.fibers == nullptr) return thread.running;
+    std::byte* fiber;
+    std::memcpy(&fiber, thread.fibers, sizeof fiber);
+    return fiber != nullptr ? reinterpret_cast<activity*>(fiber + activity_of_fiber) : nullptr;
 }
 
 }  // namespace weft::inline v0::detail

@@ -56,7 +56,8 @@ struct injected_call {
 struct fiber_stop {
     context place;
     const void* owner = nullptr;  // the thread it last ran on; none while it is prepared
-    activity* running = nullptr;  // whose stack it stands on: a coroutine's, its own; or a thread's
+    activity* running = nullptr;  // whose stack it stands on, if a coroutine's or its own
+    bool is_thread = false;       // it stands on a thread's
     // Written by whoever resumes it, and by nobody before: clearing them would cost a resume.
     fiber_stop* resumer;     // the fiber that was suspended for this one, unless it ended
     fiber_record* ended;     // the fiber that ended for this one, and is to be released

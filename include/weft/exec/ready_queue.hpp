@@ -28,6 +28,10 @@ namespace weft::inline v0::detail {
 /// Thread-safe: no; it belongs to whoever runs its owner.
 class ready_queue {
 public:
+    ready_queue() noexcept = default;
+    ready_queue(const ready_queue&) = delete;
+    ready_queue& operator=(const ready_queue&) = delete;
+
     [[nodiscard]] bool empty() const noexcept { return head_ == nullptr; }
     [[nodiscard]] std::size_t size() const noexcept {
         return static_cast<std::size_t>(beyond_ + base_);
@@ -43,11 +47,8 @@ public:
     }
 
     void push(runnable* r) noexcept {
-        if (head_ == nullptr)
-            head_ = r;
-        else
-            tail_->next_node = r;
-        tail_ = r;
+        *last_link_ = r;
+        last_link_ = &r->next_node;
         if (++beyond_ >= 0) [[unlikely]]
             note_distance(r);
     }
@@ -73,19 +74,19 @@ public:
     [[nodiscard]] runnable* first() const noexcept { return head_; }
     /// pop_simple() of first(), which there is.
     [[gnu::always_inline]] void pop_first(runnable* first) noexcept {
-        head_ = first == tail_ ? nullptr : first->next_node;
+        if (last_link_ == &first->next_node) {
+            head_ = nullptr;
+            last_link_ = &head_;
+        } else {
+            head_ = first->next_node;
+        }
         --beyond_;
     }
     /// push(r), and then pop_first(first): as many as before.
     [[gnu::always_inline]] void rotate(runnable* first, runnable* r) noexcept {
-        runnable* const last = tail_;
-        tail_ = r;
-        if (first == last) {
-            head_ = r;
-        } else {
-            last->next_node = r;
-            head_ = first->next_node;
-        }
+        *last_link_ = r;  // that of first, perhaps
+        last_link_ = &r->next_node;
+        head_ = first->next_node;
     }
     /// For the owner, who has others that may come first.
     void set_others(bool has_others) noexcept {
@@ -96,8 +97,9 @@ public:
     /// Moves everything out, in order, as a list of next_node links.
     [[nodiscard]] runnable* take_all() noexcept {
         runnable* const all = head_;
-        if (all != nullptr) tail_->next_node = nullptr;
-        head_ = tail_ = nullptr;
+        *last_link_ = nullptr;
+        head_ = nullptr;
+        last_link_ = &head_;
         end_fetching();
         beyond_ = -base_;
         return all;
@@ -131,7 +133,7 @@ private:
         for (;; ahead = ahead->next_node) {
             behind_->ahead_node = ahead;
             behind_ = behind_->next_node;
-            if (ahead == tail_) break;
+            if (&ahead->next_node == last_link_) break;
         }
         is_long_ = is_special_ = true;
         base_ = fetch_from_ / 2;
@@ -172,7 +174,8 @@ private:
     }
 
     runnable* head_ = nullptr;
-    runnable* tail_ = nullptr;  // valid while head_ is not nullptr; its next_node says nothing
+    // Where the next one goes: head_, or the link of the last, which says nothing yet.
+    runnable** last_link_ = &head_;
     // How many there are beyond base_, below which a queue is not long: a push asks for nothing but
     // its sign.
     std::ptrdiff_t beyond_ = -fetch_from;

@@ -87,7 +87,6 @@ struct fiber_front : runnable, fiber_marks, waiter, fiber_permit, fiber_home, ac
           fiber_home{&where},
           operate(how.operate),
           site(how.site),
-          running(this),
           attention(
               static_cast<std::uint8_t>(apart_bit | (marked.is_child() ? unenlisted_bit : 0))) {}
 
@@ -107,7 +106,6 @@ struct fiber_front : runnable, fiber_marks, waiter, fiber_permit, fiber_home, ac
 
     // What a wait looks at.
     isolation_slot isolated;
-    activity* running;  // what the thread says runs, while this fiber does: a coroutine inside it
     // For dumps: nullptr, or a standing one, while it is ready or runs; &no_fiber before its start
     // and after its end.
     std::atomic<const wait_reason*> reason = &no_fiber;
@@ -123,6 +121,13 @@ struct worker_front {
 
     fiber_block* current = nullptr;
 };
+
+// As whoever knows no fibers finds what runs: innermost_activity().
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winvalid-offsetof"
+static_assert(offsetof(worker_front, current) == 0);
+static_assert(offsetof(fiber_front, name) == activity_of_fiber);
+#pragma GCC diagnostic pop
 
 }  // namespace weft::inline v0::detail
 

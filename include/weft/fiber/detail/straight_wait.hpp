@@ -1,33 +1,43 @@
 // straight_wait.hpp - the short way of a wait or a yield: a fiber of kind own, on a loop, with
 // nothing special.
 //
-// It is inlined into whoever waits, but for two steps: to find who is next, which is a call, and
-// the switch, which is jumped to (weft/context/swap_by_jump.hpp):
+// It is inlined into whoever waits, the switch too (weft/context/swap_in_frame.hpp), but for one
+// step, which is a call: to find who is next.
 //
 //   wait()             who am I, the word of the wait, publish
 //   choose_next()      takes the next one from the queue, and says from where to where to switch
-//   swap_by_jump()     registers to the stack, the switch, registers from the stack
+//   swap_in_frame()    the switch
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <weft/context/call_switching.hpp>
-#include <weft/context/swap_by_jump.hpp>
+#include <weft/context/swap_in_frame.hpp>
 #include <weft/fiber/detail/fiber_front.hpp>
 
 namespace weft::inline v0::detail {
 
+// Also to one who sees what is in it: that one might keep something over the call that it finds
+// untouched there, and the switch would not (swap_in_frame.hpp).
+#if defined(__clang__)
+#define WEFT_OPAQUE gnu::noinline
+#else
+#define WEFT_OPAQUE gnu::noipa
+#endif
+
 /// A switch that is still to be made; or none: the fiber goes on.
 struct way_out {
-    context* from;
+    framed_context* from;
     context* to;
 };
 
 /// For the running fiber, which has been published and waits until somebody runs it.
-[[nodiscard]] way_out choose_next(worker_front& worker, fiber_front& me,
-                                  const wait_reason* meanwhile) noexcept;
+[[nodiscard, WEFT_OPAQUE]] way_out choose_next(worker_front& worker, fiber_front& me,
+                                               const wait_reason* meanwhile) noexcept;
 /// The same for one that is ready to go on, and queues itself.
-[[nodiscard]] way_out choose_other(worker_front& worker, fiber_front& me) noexcept;
+[[nodiscard, WEFT_OPAQUE]] way_out choose_other(worker_front& worker, fiber_front& me) noexcept;
+#undef WEFT_OPAQUE
+
 /// Does what is left to do for one that ended, and so went away without a switch.
 void arrive_after_end() noexcept;
 
@@ -65,7 +75,7 @@ private:
     [[gnu::always_inline]] static void go(const way_out& way) noexcept {
         if (way.to == nullptr) [[unlikely]]
             return;
-        if (swap_by_jump(*way.from, *way.to) == nullptr) [[unlikely]]
+        if (swap_in_frame(*way.from, *way.to) == nullptr) [[unlikely]]
             arrive_after_end();
     }
 };
