@@ -25,9 +25,9 @@ namespace weft::inline v0::detail {
 
 /// Whether one that leaves has more to keep than registers. True at the first switch of each
 /// thread, and while a context runs that keeps its own floating-point control words: the thread's
-/// exception words are then said to be unknown. (Bitwise, so that it is one branch.)
+/// exception words are then said to be unknown.
 [[gnu::always_inline]] inline bool must_put_away(const exception_words& words) noexcept {
-    return (reinterpret_cast<std::uintptr_t>(words.caught) | words.uncaught) != 0;
+    return words.any();
 }
 
 [[gnu::always_inline]] inline bool must_put_away() noexcept {

@@ -78,6 +78,10 @@ native_context native_context::make(std::span<std::byte> stack, context_entry en
     return made;
 }
 
+#if WEFT_SWITCH_IN_FRAME
+bool detail::has_registers_alone() noexcept { return !must_put_away(); }
+#endif
+
 // noinline, also at link time: see switch.hpp.
 [[gnu::noinline]] void native_context::swap_function(void* from, void* to) {
     detail::swap_here(*static_cast<native_context*>(from), *static_cast<native_context*>(to));

@@ -1,8 +1,8 @@
 // switch.hpp - the switch of native_context, inlined into weft's own functions.
 //
 // Never into a user's: in a frame that is realigned and also holds an alloca, clang addresses the
-// locals through rbx, and an asm that clobbers it would lose them. Users call
-// native_context::swap().
+// locals through rbx, and an asm that clobbers it would lose them. What is inlined there is
+// weft/context/swap_in_frame.hpp, and only for x86-64.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

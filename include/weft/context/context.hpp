@@ -27,3 +27,5 @@ using context = portable_context;
 #endif
 
 }  // namespace weft::inline v0
+
+#include <weft/context/swap_in_frame.hpp>  // native_context::swap()

@@ -3,10 +3,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <weft/base/sanitizer.hpp>
 #include <weft/context/call_switching.hpp>
 #include <weft/context/context_state.hpp>
 
 #if WEFT_NATIVE_SWITCH
+
+#if defined(__x86_64__) && !WEFT_ASAN && !WEFT_TSAN
+/// 1 where users' functions switch themselves: swap_in_frame.hpp.
+#define WEFT_SWITCH_IN_FRAME 1
+#endif
 
 namespace weft::inline v0 {
 
@@ -28,9 +34,7 @@ public:
 
     /// Saves the running computation in `from` and goes on with `to`. Returns when somebody goes on
     /// with `from`, perhaps in another thread. The two words of exception state go with each.
-    static void swap(native_context& from, native_context& to) noexcept {
-        detail::call_switching(&swap_function, &from, &to);
-    }
+    static inline void swap(native_context& from, native_context& to) noexcept;
 
     /// Goes on with `to` and saves nothing: the way out of a finished context, whose stack may be
     /// taken back as soon as control has arrived elsewhere.
@@ -44,11 +48,14 @@ public:
         return static_cast<std::byte*>(registers_.stack_pointer);
     }
 
-    // For weft's own functions, which inline the switch (src/context/switch.hpp).
+    // For weft's own functions, which inline the switch (src/context/switch.hpp), and for swap().
     struct registers {
         void* stack_pointer = nullptr;
         void* frame_pointer = nullptr;
         void* resume_address = nullptr;
+#if defined(__x86_64__)
+        void* rbx = nullptr;  // if it was left by a switch in a user's frame
+#endif
     } registers_;
     [[no_unique_address]] detail::switch_record record_;
 
@@ -64,6 +71,16 @@ struct registers_on_arrival {
 };
 }  // namespace detail
 
+#if !WEFT_SWITCH_IN_FRAME
+inline void native_context::swap(native_context& from, native_context& to) noexcept {
+    detail::call_switching(&swap_function, &from, &to);
+}
+#endif
+
 }  // namespace weft::inline v0
 
+#endif
+
+#ifndef WEFT_SWITCH_IN_FRAME
+#define WEFT_SWITCH_IN_FRAME 0
 #endif

@@ -17,14 +17,6 @@
 
 namespace weft::inline v0::detail {
 
-// Also to one who sees what is in it: that one might keep something over the call that it finds
-// untouched there, and the switch would not (swap_in_frame.hpp).
-#if defined(__clang__)
-#define WEFT_OPAQUE gnu::noinline
-#else
-#define WEFT_OPAQUE gnu::noipa
-#endif
-
 /// A switch that is still to be made; or none: the fiber goes on.
 struct way_out {
     framed_context* from;
@@ -32,11 +24,11 @@ struct way_out {
 };
 
 /// For the running fiber, which has been published and waits until somebody runs it.
-[[nodiscard, WEFT_OPAQUE]] way_out choose_next(worker_front& worker, fiber_front& me,
-                                               const wait_reason* meanwhile) noexcept;
+[[nodiscard, WEFT_CALL_BEFORE_SWITCH]] way_out choose_next(worker_front& worker, fiber_front& me,
+                                                           const wait_reason* meanwhile) noexcept;
 /// The same for one that is ready to go on, and queues itself.
-[[nodiscard, WEFT_OPAQUE]] way_out choose_other(worker_front& worker, fiber_front& me) noexcept;
-#undef WEFT_OPAQUE
+[[nodiscard, WEFT_CALL_BEFORE_SWITCH]] way_out choose_other(worker_front& worker,
+                                                            fiber_front& me) noexcept;
 
 /// Does what is left to do for one that ended, and so went away without a switch.
 void arrive_after_end() noexcept;
