@@ -24,7 +24,7 @@ PLACE = re.compile(r"(<!-- figures: (\w+)(?: (\w+))? -->\n).*?(<!-- /figures -->
 # What it is, and where it is measured: case, row, column.
 COSTS = [
     ("a switch, inlined, with no scheduler", "switch", "weft context, switch inlined", None),
-    ("the same, called by a program: context::swap", "switch", "weft context::swap", None),
+    ("the same as a program gets it: context::swap", "switch", "weft context::swap", None),
     ("a coroutine's resume or yield", "switch", "weft coroutine, resume and yield", None),
     ("a generator's next value, one way", "switch", "weft generator", None),
     ("a yield to another fiber of a loop", "yield", "weft, own stacks", None),

@@ -79,7 +79,9 @@ native_context native_context::make(std::span<std::byte> stack, context_entry en
 }
 
 #if WEFT_SWITCH_IN_FRAME
-bool detail::has_registers_alone() noexcept { return !must_put_away(); }
+native_context* detail::with_registers_alone(native_context& to) noexcept {
+    return must_put_away() ? nullptr : &to;
+}
 #endif
 
 // noinline, also at link time: see switch.hpp.

@@ -201,7 +201,7 @@ namespace {
 using weft::detail::framed_context;
 
 [[gnu::noinline]] void swap_in_its_frame(framed_context& from, framed_context& to) {
-    static_cast<void>(weft::detail::swap_in_frame(from, to));
+    static_cast<void>(weft::detail::swap_in_frame(&from, &to));
 }
 
 }  // namespace

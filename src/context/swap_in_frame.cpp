@@ -9,8 +9,11 @@
 
 namespace weft::inline v0 {
 
-[[gnu::noinline]] const void* detail::swap_in_frame(context& from, context& to) noexcept {
-    return swap_registers(from, to).left;
+[[gnu::noinline]] detail::return_to_frame detail::swap_in_frame(context* from,
+                                                                context* to) noexcept {
+    if (to == nullptr) return {from, nullptr};
+    const arrival at = swap_registers(*from, *to);
+    return {at.left, &at.mine};
 }
 
 }  // namespace weft::inline v0

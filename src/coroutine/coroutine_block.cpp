@@ -67,8 +67,9 @@ void basic_coroutine_block<Backend>::destroy(basic_coroutine_block* block) noexc
 }
 
 // The thread is asked for again after the switch: a fiber may have waited inside the body, and the
-// resumer then goes on in another thread. That the body yielded is noted here and not in
-// switch_out(): on the thread back end the state then stays in this processor's cache.
+// resumer then goes on in another thread. That the body yielded is noted here, and not by the body,
+// unless it can be resumed without this function: on the thread back end the state then stays in
+// this processor's cache.
 template <coroutine_backend Backend>
 void basic_coroutine_block<Backend>::switch_in(void* base, void*) {
     auto& self = static_cast<basic_coroutine_block&>(*static_cast<detail::coroutine_base*>(base));
@@ -100,9 +101,76 @@ void basic_coroutine_block<Backend>::switch_out(void* base, void*) {
             "coroutine: yielded while it is being destroyed (forced_unwind was swallowed, or a "
             "destructor yields)",
             self.name);
+    if constexpr (switches_in_frame) self.note_parked();
     self.backend_.leave();
     if (self.unwinding) [[unlikely]]
-        throw forced_unwind();
+        unwind();
+}
+
+template <coroutine_backend Backend>
+[[gnu::noinline, gnu::cold]] void basic_coroutine_block<Backend>::unwind() {
+    throw forced_unwind();
+}
+
+// By the body, for a resumer who only goes on.
+template <coroutine_backend Backend>
+[[gnu::always_inline]] inline void basic_coroutine_block<Backend>::note_parked() noexcept {
+    detail::this_thread_block().running = outer;
+    now.store(state::suspended, std::memory_order_relaxed);
+}
+
+// --- in the frame of who resumes or yields
+
+template <coroutine_backend Backend>
+context* basic_coroutine_block<Backend>::step_in() noexcept {
+    if constexpr (switches_in_frame) {
+        detail::thread_block& thread = detail::this_thread_block();
+        if (now.load(std::memory_order_relaxed) != state::suspended || thread.exceptions->any() ||
+            !thread.overflow_ready) [[unlikely]]
+            return nullptr;
+        outer = thread.running;
+        thread.running = this;
+        now.store(state::running, std::memory_order_relaxed);
+        return &backend_.body();
+    }
+    return nullptr;
+}
+
+template <coroutine_backend Backend>
+[[gnu::noinline, gnu::cold]] void basic_coroutine_block<Backend>::step_back() {
+    detail::this_thread_block().running = outer;
+    end();
+    if (error_ != nullptr) std::rethrow_exception(std::exchange(error_, nullptr));
+}
+
+template <coroutine_backend Backend>
+[[gnu::always_inline]] inline bool basic_coroutine_block<Backend>::part() noexcept {
+    if (unwinding || detail::exceptions_of_this_thread()->any()) [[unlikely]]
+        return false;
+    note_parked();
+    return true;
+}
+
+template <coroutine_backend Backend>
+context* basic_coroutine_block<Backend>::step_out() noexcept {
+    if constexpr (switches_in_frame) return part() ? &backend_.resumer() : nullptr;
+    return nullptr;
+}
+
+template <coroutine_backend Backend>
+auto basic_coroutine_block<Backend>::step_out_here() noexcept -> way_out {
+    if constexpr (switches_in_frame) {
+        detail::activity* const running = detail::running_on_this_thread();
+        if (running == nullptr || !running->is_coroutine()) [[unlikely]]
+            return {};
+        auto& base = static_cast<detail::coroutine_base&>(*running);
+        if (base.yield_function != &switch_out) [[unlikely]]
+            return {};
+        auto& self = static_cast<basic_coroutine_block&>(base);
+        if (self.part()) [[likely]]
+            return {&self.backend_.body(), &self.backend_.resumer()};
+    }
+    return {};
 }
 
 // Not instrumented: it may be left by a jump, and its entry would stay on the shadow stack of a
@@ -158,16 +226,12 @@ template class basic_coroutine_block<ucontext_backend>;
 template class basic_coroutine_block<thread_backend>;
 template class basic_coroutine_block<swapped_backend>;
 
-namespace this_coroutine {
-
-void yield() {
+void detail::yield_by_call() {
     detail::activity* const running = detail::this_thread_block().running;
     WEFT_ASSERT(running != nullptr && running->is_coroutine(),
                 "this_coroutine::yield: called outside any coroutine");
     auto& coroutine = static_cast<detail::coroutine_base&>(*running);
     detail::call_switching(coroutine.yield_function, &coroutine);
 }
-
-}  // namespace this_coroutine
 
 }  // namespace weft::inline v0

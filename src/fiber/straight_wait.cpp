@@ -50,12 +50,14 @@ void yield_function(void*, void*) {
 
 namespace {
 
+way_out nowhere(own_fiber& me) noexcept { return {&me.where, nullptr}; }
+
 // With exceptions in flight, or inside a coroutine, the switch has a frame, in which those wait; so
 // it is made here.
 [[gnu::noinline, gnu::cold]] way_out leave_in_frame(fiber_worker& worker, own_fiber& me,
                                                     runnable* next) noexcept {
     leave_for(worker, me, next);
-    return {};
+    return nowhere(me);
 }
 
 [[gnu::always_inline]] inline bool needs_frame() noexcept {
@@ -92,7 +94,7 @@ way_out way_to_any(fiber_worker& worker, own_fiber& me, runnable* next) noexcept
 [[gnu::noinline]] way_out find_other(fiber_worker& worker, own_fiber& me) noexcept {
     runnable* const picked = worker.exec.pick();
     if (picked == nullptr && worker.exec.ticks.load(std::memory_order_relaxed) != 0)
-        return {};  // 0: perhaps the loop is stepped
+        return nowhere(me);  // 0: perhaps the loop is stepped
     worker.exec.ready.push(&me);
     return way_to_any(worker, me, picked);
 }

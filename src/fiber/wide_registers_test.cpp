@@ -7,41 +7,14 @@
 #include <weft/fiber/suspend.hpp>
 #include <weft/fiber/this_fiber.hpp>
 
-#include "weft_test.hpp"
-
-#include <cstdint>
 #include <utility>
+
+#include "registers_support.hpp"
+#include "weft_test.hpp"
 
 #if defined(__x86_64__)
 using namespace weft;
-
-namespace {
-
-// Eight numbers in one register of 512 bits; intrinsics would need a header of this processor.
-using wide [[gnu::vector_size(64)]] = std::int64_t;
-
-// The compiler does not know these values, and may keep them in any of the 32 registers.
-[[gnu::target("avx512f")]] inline void fill(wide& value, std::int64_t with) {
-    value = wide{} + with;
-    asm volatile("" : "+m"(value));
-}
-
-// Twenty-four at once: more than the sixteen registers that every processor has.
-template <class Pause>
-[[gnu::target("avx512f"), gnu::noinline]] bool hold_wide(std::int64_t seed, Pause pause) {
-    wide held[24];
-    for (int i = 0; i < 24; ++i) fill(held[i], seed + i);
-    wide sum{};
-    for (int round = 0; round < 3; ++round) {
-        pause();
-        for (int i = 0; i < 24; ++i) sum += held[i];
-    }
-    std::int64_t all = 0;
-    for (int lane = 0; lane < 8; ++lane) all += sum[lane];
-    return all == 3 * 8 * (24 * seed + 24 * 23 / 2);
-}
-
-}  // namespace
+using weft_test::hold_wide;
 
 WEFT_TEST("fiber: wide registers live over a yield and a wait inlined among them") {
     if (!__builtin_cpu_supports("avx512f")) GTEST_SKIP() << "this processor has no AVX-512";

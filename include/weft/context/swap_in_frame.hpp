@@ -22,10 +22,11 @@
 // through it.
 //
 // g++ lets an `asm` name no register that the file is not compiled for, and a function may be for a
-// newer processor than its file, by an attribute. So right before the switch stands a call that the
-// compiler sees, of something that has to be asked anyway: what a function has in registers that
-// are new to this file, and that no callee need keep, has been put away for that call. clang takes
-// the names of all there are.
+// newer processor than its file, by an attribute. What such a function has in registers that are
+// new to the file, and that no callee need keep, it puts away for every call that it sees. So right
+// before the switch stands such a call, of something that has to be asked anyway; and whether there
+// is a switch to make is asked by the `asm` itself, so that no branch stands between the two, where
+// g++ would take back what it put away. clang takes the names of all registers there are.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -84,6 +85,8 @@
         "memory", "cc" WEFT_CLOBBER_AVX512_IN_FRAME WEFT_CLOBBER_APX_IN_FRAME
 
 #define WEFT_LEAVE_FRAME        \
+    "testq %%rsi, %%rsi\n\t"    \
+    "jz 2f\n\t"                 \
     "leaq 1f(%%rip), %%rax\n\t" \
     "movq %%rsp, 0(%%rdi)\n\t"  \
     "movq %%rbp, 8(%%rdi)\n\t"  \
@@ -107,49 +110,57 @@ struct framed_context : native_context {
     void* kept[2];
 };
 
-/// Saves the running computation in `from` and goes on with `to`, however that was left. Says who
-/// left for it in turn; nullptr: one that jumped. Exceptions in flight stay with the thread.
-[[nodiscard, gnu::always_inline]] inline const void* swap_in_frame(framed_context& from,
-                                                                   native_context& to) noexcept {
-    void* left = &from;  // of this switch, and then of the one that comes here
-    void* arriving = &to;
+/// Where a switch in a frame came back to.
+struct return_to_frame {
+    const void* left;  // who left for it in turn; nullptr: one that jumped
+    const void* mine;  // the context that was left; nullptr: there was no switch to make
+};
+
+/// Saves the running computation in `from` and goes on with `to`, however that was left; if that
+/// is nullptr it does nothing. Exceptions in flight stay with the thread. `to` comes straight from
+/// a call, WEFT_CALL_BEFORE_SWITCH, with nothing in between.
+[[gnu::always_inline]] inline return_to_frame swap_in_frame(framed_context* from,
+                                                            native_context* to) noexcept {
+    void* left = from;  // of this switch, and then of the one that comes here
+    void* arriving = to;
     asm volatile(WEFT_LEAVE_FRAME
                  "movq %%r12, 32(%%rdi)\n\t"
                  "movq %%r13, 40(%%rdi)\n\t" WEFT_GO_TO_OTHER_FRAME
                  "movq 32(%%rsi), %%r12\n\t"
-                 "movq 40(%%rsi), %%r13\n\t" WEFT_FOUND_IN_FRAME
+                 "movq 40(%%rsi), %%r13\n\t" WEFT_FOUND_IN_FRAME "2:"
                  : "+D"(left), "+S"(arriving)
                  :
                  : WEFT_CLOBBER_IN_FRAME);
-    return left;
+    return {left, arriving};
 }
 
 /// The same for a context that has room for rbx alone.
-[[nodiscard, gnu::always_inline]] inline const void* swap_in_frame(native_context& from,
-                                                                   native_context& to) noexcept {
-    void* left = &from;
-    void* arriving = &to;
-    asm volatile(WEFT_LEAVE_FRAME WEFT_GO_TO_OTHER_FRAME WEFT_FOUND_IN_FRAME
+[[gnu::always_inline]] inline return_to_frame swap_in_frame(native_context* from,
+                                                            native_context* to) noexcept {
+    void* left = from;
+    void* arriving = to;
+    asm volatile(WEFT_LEAVE_FRAME WEFT_GO_TO_OTHER_FRAME WEFT_FOUND_IN_FRAME "2:"
                  : "+D"(left), "+S"(arriving)
                  :
                  : "r12", "r13", WEFT_CLOBBER_IN_FRAME);
-    return left;
+    return {left, arriving};
 }
 
-/// Whether whoever switches has registers to keep, and nothing else.
-[[nodiscard, WEFT_CALL_BEFORE_SWITCH]] bool has_registers_alone() noexcept;
+/// `to`, if whoever switches has registers to keep and nothing else; or nullptr.
+[[nodiscard, WEFT_CALL_BEFORE_SWITCH]] native_context* with_registers_alone(
+    native_context& to) noexcept;
 
 }  // namespace detail
 
 [[gnu::always_inline]] inline void native_context::swap(native_context& from,
                                                         native_context& to) noexcept {
 #if defined(__clang__)
-    if (detail::exceptions_of_this_thread()->any()) [[unlikely]]
+    native_context* const there = detail::exceptions_of_this_thread()->any() ? nullptr : &to;
 #else
-    if (!detail::has_registers_alone()) [[unlikely]]
+    native_context* const there = detail::with_registers_alone(to);
 #endif
-        return detail::call_switching(&swap_function, &from, &to);
-    static_cast<void>(detail::swap_in_frame(from, to));
+    if (detail::swap_in_frame(&from, there).mine == nullptr) [[unlikely]]
+        detail::call_switching(&swap_function, &from, &to);
 }
 
 }  // namespace weft::inline v0
@@ -169,8 +180,14 @@ namespace weft::inline v0::detail {
 
 using framed_context = context;
 
+/// As above.
+struct return_to_frame {
+    const void* left;
+    const void* mine;
+};
+
 /// The same, by a call.
-[[nodiscard]] const void* swap_in_frame(context& from, context& to) noexcept;
+return_to_frame swap_in_frame(context* from, context* to) noexcept;
 
 }  // namespace weft::inline v0::detail
 

@@ -63,6 +63,10 @@ public:
         return resumer_.lowest_kept();
     }
 
+    // For whoever switches in the frame of who resumes or yields (coroutine_block.hpp).
+    [[nodiscard, gnu::always_inline]] Context& body() noexcept { return body_; }
+    [[nodiscard, gnu::always_inline]] Context& resumer() noexcept { return resumer_; }
+
 private:
     Context body_;
     Context resumer_;

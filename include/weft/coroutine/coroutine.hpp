@@ -26,7 +26,7 @@ namespace this_coroutine {
 /// Goes back to whoever resumed the innermost coroutine running here; returns when it is resumed
 /// again. Suspends: always. Cancel: throws forced_unwind when the coroutine is destroyed meanwhile.
 /// From: a coroutine of any back end, any depth. Fails: never. Aborts: outside any coroutine.
-void yield();
+[[gnu::always_inline]] inline void yield() { basic_coroutine_block<own_backend>::yield_here(); }
 
 }  // namespace this_coroutine
 
@@ -90,7 +90,7 @@ public:
     void swap(basic_coroutine& other) noexcept { std::swap(block_, other.block_); }
 
     /// The same as this_coroutine::yield().
-    static void yield() { this_coroutine::yield(); }
+    [[gnu::always_inline]] static void yield() { this_coroutine::yield(); }
 
 private:
     template <class F>

@@ -9,6 +9,15 @@
 // Destroying a suspended one resumes it once more with `unwinding` set: yield() then throws
 // forced_unwind, and the body's destructors run. Users see coroutine.hpp and generator.hpp.
 //
+// With the own back end, and nothing special, whoever resumes or yields switches in his own frame
+// (weft/context/swap_in_frame.hpp), behind a call that does the rest:
+//
+//   resume()   step_in(): it runs        the switch     ended? step_back(): it is done
+//   yield()    step_out(): it is parked  the switch     destroyed? throw
+//
+// Otherwise both are functions that are called through call_switching(): the first resume, the
+// other back ends, other machines, sanitizers, and while an exception is in flight.
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,6 +27,7 @@
 
 #include <weft/base/activity.hpp>
 #include <weft/context/call_switching.hpp>
+#include <weft/context/swap_in_frame.hpp>
 #include <weft/coroutine/backend.hpp>
 
 namespace weft::inline v0 {
@@ -70,6 +80,9 @@ protected:
     ~coroutine_base() = default;
 };
 
+/// this_coroutine::yield(), of any back end.
+void yield_by_call();
+
 }  // namespace detail
 
 /// What is behind a coroutine: its state, its back end, the exception on its way out.
@@ -87,6 +100,15 @@ public:
     // (call_switching.hpp).
     /// As basic_coroutine's.
     [[gnu::always_inline]] void resume() {
+        if constexpr (switches_in_frame) {
+            const detail::return_to_frame at =
+                detail::swap_in_frame(&backend_.resumer(), step_in());
+            if (at.mine != nullptr) [[likely]] {
+                if (at.left == nullptr) [[unlikely]]
+                    step_back();
+                return;
+            }
+        }
         const state before = now.load(std::memory_order_relaxed);
         if (before != state::suspended && before != state::fresh) [[unlikely]]
             refuse_resume();
@@ -95,7 +117,28 @@ public:
             std::rethrow_exception(std::exchange(error_, nullptr));
     }
     /// From the body: back to the resumer.
-    [[gnu::always_inline]] void yield() { detail::call_switching(&switch_out, base()); }
+    [[gnu::always_inline]] void yield() {
+        if constexpr (switches_in_frame) {
+            if (detail::swap_in_frame(&backend_.body(), step_out()).mine != nullptr) [[likely]] {
+                if (unwinding) [[unlikely]]
+                    unwind();
+                return;
+            }
+        }
+        detail::call_switching(&switch_out, base());
+    }
+    /// this_coroutine::yield().
+    [[gnu::always_inline]] static void yield_here() {
+        if constexpr (switches_in_frame) {
+            const way_out way = step_out_here();
+            if (detail::swap_in_frame(way.from, way.to).mine != nullptr) [[likely]] {
+                if (unwinds_here()) [[unlikely]]
+                    unwind();
+                return;
+            }
+        }
+        detail::yield_by_call();
+    }
     /// As basic_coroutine's.
     [[nodiscard]] bool done() const noexcept {
         return now.load(std::memory_order_relaxed) == state::done;
@@ -110,6 +153,27 @@ protected:
     virtual void run() = 0;
 
 private:
+    static constexpr bool switches_in_frame =
+        WEFT_SWITCH_IN_FRAME && std::derived_from<Backend, own_backend>;
+
+    // What is to be done before a switch in the frame of who asks, and where that goes; nullptr: it
+    // has to be a call, and nothing was done.
+    [[nodiscard, WEFT_CALL_BEFORE_SWITCH]] context* step_in() noexcept;
+    [[nodiscard, WEFT_CALL_BEFORE_SWITCH]] context* step_out() noexcept;
+    // The same for the one that runs here, if there is one.
+    struct way_out {
+        context* from;
+        context* to;
+    };
+    [[nodiscard, WEFT_CALL_BEFORE_SWITCH]] static way_out step_out_here() noexcept;
+    [[nodiscard, gnu::always_inline]] static bool unwinds_here() noexcept {
+        return static_cast<detail::coroutine_base*>(detail::running_on_this_thread())->unwinding;
+    }
+    [[nodiscard]] bool part() noexcept;
+    // For the resumer, after the body's end.
+    void step_back();
+    [[noreturn]] static void unwind();
+
     WEFT_NO_SANITIZE static void entry(void* block);  // left by a jump: see its definition
     static void switch_in(void* base, void*);
     static void switch_out(void* base, void*);
@@ -117,6 +181,7 @@ private:
     [[nodiscard]] detail::coroutine_base* base() noexcept { return this; }
     void live() noexcept;
     void run_and_keep_exception() noexcept;
+    void note_parked() noexcept;
     void end() noexcept;
 
     Backend backend_;

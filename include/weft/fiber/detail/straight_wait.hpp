@@ -17,7 +17,7 @@
 
 namespace weft::inline v0::detail {
 
-/// A switch that is still to be made; or none: the fiber goes on.
+/// A switch that is still to be made; or none, to nullptr: the fiber goes on.
 struct way_out {
     framed_context* from;
     context* to;
@@ -65,9 +65,7 @@ struct straight_fiber {
 
 private:
     [[gnu::always_inline]] static void go(const way_out& way) noexcept {
-        if (way.to == nullptr) [[unlikely]]
-            return;
-        if (swap_in_frame(*way.from, *way.to) == nullptr) [[unlikely]]
+        if (swap_in_frame(way.from, way.to).left == nullptr) [[unlikely]]
             arrive_after_end();
     }
 };
