@@ -95,6 +95,7 @@ loop::loop(loop_options options)
 
 loop::~loop() {
     WEFT_ASSERT(!is_here(), "loop: destroyed from inside itself");
+    stopping_.store(true, std::memory_order_seq_cst);  // also with nobody here yet
     if (detail::residents* const all = residents_.load(std::memory_order_acquire)) all->stop_all();
     lists_late_at_ = steady_clock_source().now() + detail::time_until_late.load();
     if (const stuck_report left = run()) {

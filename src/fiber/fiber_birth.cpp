@@ -160,13 +160,15 @@ namespace {
 
 }  // namespace
 
-// Whether the caller is one of those that live there.
+namespace {
+// Whether it is one of that executor's threads that asks, whatever it runs: a fiber, or what has
+// been posted, or a fiber of a loop that one of its fibers runs.
 bool runs_here(const executor& home) noexcept {
-    const fiber_worker* const worker = fiber_worker::here();
-    return worker != nullptr && worker->current != nullptr && worker->current->home == &home;
+    const worker* w = this_thread_block().runs_for;
+    while (w != nullptr && &w->home != &home) w = w->outer;
+    return w != nullptr;
 }
 
-namespace {
 // What another source than ours can do, it says itself, when the stack is taken.
 void refuse_stack_size(const executor& home, const birth& how) {
     const std::size_t size = how.options.stack_size;
