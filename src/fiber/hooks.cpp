@@ -20,6 +20,8 @@ namespace weft::inline v0 {
 
 struct hook_access {
     static suspend_hook*& below(suspend_hook& hook) noexcept { return hook.below_; }
+    static suspend_hook*& went_to(suspend_hook& hook) noexcept { return hook.went_to_; }
+    static detail::fiber_block*& of(suspend_hook& hook) noexcept { return hook.of_; }
 };
 
 namespace detail {
@@ -38,6 +40,34 @@ void use_hooks_from(fiber_block& me, suspend_hook* hook) noexcept {
     set_bit(me, hook_bit, hook != nullptr);
 }
 
+// Takes the uppermost out of its chain; returns the next.
+suspend_hook* remove(suspend_hook& hook) noexcept {
+    hook_access::of(hook) = nullptr;
+    suspend_hook* const next = std::exchange(hook_access::below(hook), nullptr);
+    hook.finish();
+    return next;
+}
+
+// Whom it goes on to. If it has removed itself, all that are set were below it.
+suspend_hook* following(const fiber_block& me, suspend_hook& hook) noexcept {
+    return hook_access::of(hook) == &me ? hook_access::below(hook) : me.extras->top_hook;
+}
+
+// Before what it is a part of is gone.
+void unset(suspend_hook& hook) noexcept {
+    fiber_block& me = *hook_access::of(hook);
+    const fiber_worker* const worker = fiber_worker::here();
+    if (worker == nullptr || worker->current != &me)
+        fail("suspend_hook: destroyed while it is set, and not by its fiber",
+             static_cast<const activity&>(me).name);
+    suspend_hook* const next = hook_access::below(hook);
+    suspend_hook** link = &me.extras->top_hook;
+    for (; *link != &hook; link = &hook_access::below(**link))
+        WEFT_ASSERT(*link != nullptr, "suspend_hook: destroyed by the finish() of one above it");
+    *link = next;
+    if (me.extras->hook == &hook) use_hooks_from(me, next);
+}
+
 // While it runs, the hooks below it are those that count. Unless somebody set others meanwhile, it
 // counts again afterwards.
 void call_suspend(fiber_block& me, suspend_hook& hook) {
@@ -50,7 +80,9 @@ void call_suspend(fiber_block& me, suspend_hook& hook) {
         }
     };
     const way_back back{me};
-    use_hooks_from(me, hook_access::below(hook));
+    suspend_hook* const below = hook_access::below(hook);
+    hook_access::went_to(hook) = below;  // also if it calls that one's suspend() itself
+    use_hooks_from(me, below);
     hook.suspend();
 }
 
@@ -114,25 +146,26 @@ void yield_through_hooks(fiber_block& me) {
 void finish_hooks(fiber_block& me) noexcept {
     suspend_hook* hook = std::exchange(me.extras->top_hook, nullptr);
     use_hooks_from(me, nullptr);
-    while (hook != nullptr) {
-        suspend_hook* const next = std::exchange(hook_access::below(*hook), nullptr);
-        hook->finish();
-        hook = next;
-    }
+    while (hook != nullptr) hook = remove(*hook);
 }
 
 }  // namespace detail
 
+suspend_hook::~suspend_hook() {
+    if (of_ != nullptr) detail::unset(*this);
+}
+
 void suspend_hook::suspend() {
     detail::fiber_block& me = detail::running_fiber("suspend_hook::suspend");
-    if (below_ != nullptr)
-        detail::call_suspend(me, *below_);
+    went_to_ = detail::following(me, *this);
+    if (went_to_ != nullptr)
+        detail::call_suspend(me, *went_to_);
     else
         detail::suspend_below(me);
 }
 
 runnable* suspend_hook::suspended(runnable* r) noexcept {
-    if (below_ != nullptr) return below_->suspended(r);
+    if (went_to_ != nullptr) return went_to_->suspended(r);
     detail::fiber_worker& worker = *detail::fiber_worker::here();
     return detail::publish_left(worker, *worker.left, r);
 }
@@ -156,14 +189,11 @@ suspend_hook* set_suspend_hook(suspend_hook* hook) {
         suspend_hook* removed = before;
         extras.top_hook = hook;
         detail::use_hooks_from(me, hook);
-        while (removed != hook) {
-            suspend_hook* const next = std::exchange(hook_access::below(*removed), nullptr);
-            removed->finish();
-            removed = next;
-        }
+        while (removed != hook) removed = detail::remove(*removed);
         return before;
     }
-    WEFT_ASSERT(hook_access::below(*hook) == nullptr, "set_suspend_hook: it is in another chain");
+    WEFT_ASSERT(hook_access::of(*hook) == nullptr, "set_suspend_hook: it is in another chain");
+    hook_access::of(*hook) = &me;
     hook_access::below(*hook) = before;
     extras.top_hook = hook;
     detail::use_hooks_from(me, hook);

@@ -7,36 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "logging_hook.hpp"
 #include "loops.hpp"
 
 using namespace weft;
 using namespace std::chrono_literals;
 using this_fiber::get_suspend_hook;
 using this_fiber::set_suspend_hook;
-
-namespace {
-
-class logging_hook : public suspend_hook {
-public:
-    logging_hook(std::string& log, char name) : log_(log), name_(name) {}
-    void suspend() override {
-        log_ += name_;
-        suspend_hook::suspend();
-        log_ += static_cast<char>(name_ - 'a' + 'A');
-    }
-    runnable* suspended(runnable* r) noexcept override {
-        log_ += static_cast<char>(name_ - 'a' + '1');
-        return suspend_hook::suspended(r);
-    }
-    void start() override { log_ += '<'; }
-    void finish() noexcept override { log_ += '>'; }
-
-protected:
-    std::string& log_;
-    char name_;
-};
-
-}  // namespace
+using weft_test::logging_hook;
 
 MATRIX_TEST("hooks: three deep, called down the chain and back, around every kind of wait") {
     std::string log;
@@ -181,6 +159,83 @@ MATRIX_TEST("hooks: one that disables those below it") {
     run_until_blocked();
     advance(1ms);
     CHECK(log == "<< >>a1A<< >>a1A<< >>");
+}
+
+MATRIX_TEST("hooks: one that removes itself before it goes on does so with those below it") {
+    std::string log;
+    class passes_once final : public logging_hook {
+    public:
+        using logging_hook::logging_hook;
+        void suspend() override {
+            set_suspend_hook(below());
+            logging_hook::suspend();
+        }
+    };
+    logging_hook c(log, 'c');
+    logging_hook b(log, 'b');
+    passes_once a(log, 'a');
+    spawn([&] {
+        set_suspend_hook(&c);
+        set_suspend_hook(&b);
+        set_suspend_hook(&a);
+        log += ' ';
+        yield();
+        log += ' ';
+        sleep_for(1ms);
+        log += ' ';
+    });
+    run_until_blocked();
+    advance(1ms);
+    CHECK(log == "<<< >abc123CBA bc23CB >>");
+}
+
+MATRIX_TEST("hooks: one that removes those above it and itself goes on with those that are left") {
+    std::string log;
+    class removes_two final : public logging_hook {
+    public:
+        using logging_hook::logging_hook;
+        void suspend() override {
+            set_suspend_hook(below());
+            logging_hook::suspend();
+        }
+    };
+    logging_hook c(log, 'c');
+    removes_two b(log, 'b');
+    logging_hook a(log, 'a');
+    spawn([&] {
+        set_suspend_hook(&c);
+        set_suspend_hook(&b);
+        set_suspend_hook(&a);
+        log += ' ';
+        yield();
+        log += ' ';
+        yield();
+        log += ' ';
+    });
+    run();
+    CHECK(log == "<<< a>>bc123CBA c3C >");
+}
+
+MATRIX_TEST("hooks: one that calls the one below by itself is passed by no less") {
+    std::string log;
+    class calls_below final : public logging_hook {
+    public:
+        using logging_hook::logging_hook;
+        void suspend() override {
+            log_ += name_;
+            below()->suspend();
+        }
+    };
+    logging_hook b(log, 'b');
+    calls_below a(log, 'a');
+    spawn([&] {
+        set_suspend_hook(&b);
+        set_suspend_hook(&a);
+        yield();
+        log += ' ';
+    });
+    run();
+    CHECK(log == "<<ab12B >>");
 }
 
 MATRIX_TEST("hooks: one removed while the fiber is suspended is not called any more") {

@@ -10,7 +10,8 @@
 //         void suspend() override { save(); suspend_hook::suspend(); restore(); }
 //     };
 //
-// While a hook's suspend() runs, only the hooks below it are set: it may wait.
+// While a hook's suspend() runs, only the hooks below it are set: it may wait. One that removes
+// itself there goes on with those that are left.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -19,9 +20,20 @@
 
 namespace weft::inline v0 {
 
+namespace detail {
+struct fiber_block;
+}
+
 class suspend_hook {
 public:
-    virtual ~suspend_hook() = default;
+    suspend_hook() = default;
+    /// A copy is set nowhere, and what is assigned to stays where it is set.
+    suspend_hook(const suspend_hook&) noexcept {}
+    suspend_hook& operator=(const suspend_hook&) noexcept { return *this; }
+    /// Removes it, if it is set still; finish() is not called then, for what would do it is gone.
+    /// So it may live in the fiber itself: in its function, its captures, a fiber_local.
+    /// From: if it is set, the fiber it is set on alone; else it aborts.
+    virtual ~suspend_hook();
 
     /// Called by the fiber that is about to suspend. The default goes on to the hook below; the
     /// last one suspends. A hook that does not call it must not return: the fiber has to stop.
@@ -40,6 +52,8 @@ public:
 private:
     friend struct hook_access;
     suspend_hook* below_ = nullptr;
+    suspend_hook* went_to_ = nullptr;    // as suspend() did, so does suspended()
+    detail::fiber_block* of_ = nullptr;  // the fiber on which it is set
 };
 
 namespace this_fiber {
@@ -49,8 +63,7 @@ namespace this_fiber {
 
 /// Puts a hook on top of the chain, calls its start(), and returns the one that was on top. A hook
 /// already in the chain becomes the top: those above it are removed, and their finish() called;
-/// nullptr removes all. A hook is in one chain at a time and must outlive its stay there.
-/// Aborts outside a fiber.
+/// nullptr removes all. A hook is in one chain at a time. Aborts outside a fiber.
 suspend_hook* set_suspend_hook(suspend_hook* hook);
 
 }  // namespace this_fiber
