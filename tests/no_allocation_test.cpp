@@ -39,8 +39,15 @@ void* counted_or_null(std::size_t size) noexcept {
     return std::malloc(size);
 }
 
-void* counted(std::size_t size) {
-    if (void* memory = counted_or_null(size)) return memory;
+void* counted_or_null(std::size_t size, std::align_val_t alignment) noexcept {
+    allocations.fetch_add(1, std::memory_order_relaxed);
+    const auto to = static_cast<std::size_t>(alignment);
+    return std::aligned_alloc(to, (size + to - 1) / to * to);
+}
+
+template <class... Alignment>
+void* counted(std::size_t size, Alignment... alignment) {
+    if (void* memory = counted_or_null(size, alignment...)) return memory;
     throw std::bad_alloc();
 }
 
@@ -54,10 +61,22 @@ void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
 void* operator new[](std::size_t size, const std::nothrow_t&) noexcept {
     return counted_or_null(size);
 }
+void* operator new(std::size_t size, std::align_val_t to) { return counted(size, to); }
+void* operator new[](std::size_t size, std::align_val_t to) { return counted(size, to); }
+void* operator new(std::size_t size, std::align_val_t to, const std::nothrow_t&) noexcept {
+    return counted_or_null(size, to);
+}
+void* operator new[](std::size_t size, std::align_val_t to, const std::nothrow_t&) noexcept {
+    return counted_or_null(size, to);
+}
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete[](void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
 
 #endif
 
@@ -97,6 +116,15 @@ WEFT_TEST("no allocation: the counter counts") {
               int* volatile kept = new int;  // volatile: or the pair is optimised away
               delete kept;
           }) == 1);
+    struct alignas(64) line {
+        std::byte bytes[64];
+    };
+    CHECK(allocations_of([] {
+              line* volatile kept = new line;
+              delete kept;
+              line* volatile more = new (std::nothrow) line[2];
+              delete[] more;
+          }) == 2);
 }
 
 WEFT_TEST("no allocation: resume and yield on a stack of its own") {
