@@ -114,12 +114,20 @@ void thread_waiter::wake_thread() noexcept {
 
 namespace {
 
+// Those who would end its wait may be the ones that it keeps from running.
+void refuse_on_worker(const wait_request& request) noexcept {
+    if (worker_of_this_thread() != nullptr)
+        fail("wait: in a posted callable or the like, outside any fiber, on an executor's thread",
+             request.reason->text);
+}
+
 void wait_as(thread_waiter& me, wait_request& request) noexcept {
     me.state.begin_in_thread();
     if (!request.call(request.callable, me)) {
         request.outcome = wait_outcome::ready;
         return;
     }
+    refuse_on_worker(request);
     me.sleep_until_claimed(request.deadline, steady_clock_source());
     request.outcome = me.state.outcome();
 }

@@ -46,7 +46,8 @@ private:
 
 }  // namespace detail
 
-/// Runs function() on the executor's own stack, where nothing may wait: for that, go().
+/// Runs function() on the executor's own stack, where nothing may wait: for that, go(). A wait of
+/// the library's that would have to sleep there aborts, and names itself.
 /// Suspends: never. From: any thread. Fails: as an allocation and the callable's move do; nothing
 /// was posted then. An exception that leaves the function goes to executor::unhandled().
 template <class F>

@@ -132,7 +132,8 @@ public:
 
     /// Waits for the end, and throws what left the fiber.
     /// Suspends: maybe. Cancel: throws `cancelled`, and it can be joined again. From: any fiber or
-    /// thread, but not the fiber itself. Aborts: if there is nothing to join.
+    /// thread, but not the fiber itself. Aborts: if there is nothing to join; in a posted callable,
+    /// if the fiber has not ended.
     void join();
     /// Lets it run alone. What leaves it then goes to executor::unhandled().
     void detach() noexcept;

@@ -8,7 +8,8 @@
 // its event will find it, at a moment when nobody can resume it before it has left: on a pool off
 // its stack, perhaps on that of the next one; on a loop, whose thread alone resumes it, before it
 // leaves. False means that the event has come already, and the fiber goes on, or is the next to
-// run. It may be called from a plain thread, too, which then sleeps.
+// run. It may be called from a plain thread, too, which then sleeps; but not where a thread runs an
+// executor and no fiber, as in a posted callable: what would have to sleep there aborts.
 //
 // A wait with a deadline, or one that can be cancelled, may end while the waiter is still in the
 // primitive's list. wait(reason, deadline, publish, withdraw) calls withdraw(waiter&) then, by
