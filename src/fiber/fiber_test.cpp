@@ -80,6 +80,46 @@ MATRIX_TEST("fiber: arguments are moved to it, the stop token comes first if it 
     b.detach();
 }
 
+LOOP_TEST("fiber: one with arguments says where it was started, as one without does") {
+    const auto parks = [](auto...) { static_cast<void>(park()); };
+    const fiber_options named{.name = "named"};
+    fiber none, one, two, three, of_name, of_name_and_one, of_name_and_two, of_name_and_three;
+    const unsigned first = __LINE__ + 2;
+    go(s, [&] {
+        none = fiber(parks);
+        one = fiber(parks, 1);
+        two = fiber(parks, 1, 2);
+        three = fiber(parks, 1, 2, 3);
+        of_name = fiber(named, parks);
+        of_name_and_one = fiber(named, parks, 1);
+        of_name_and_two = fiber(named, parks, 1, 2);
+        of_name_and_three = fiber({.name = "braces"}, parks, 1, 2, 3);
+    });
+    run_until_blocked();
+    const stuck_report report = s.run();
+    REQUIRE(report.waiters.size() == 8);
+    for (unsigned i = 0; i < 8; ++i)
+        EXPECT_TRUE(report.waiters[i].ends_with("fiber_test.cpp:" + std::to_string(first + i)))
+            << report.waiters[i];
+    for (fiber* f : {&none, &one, &two, &three, &of_name, &of_name_and_one, &of_name_and_two,
+                     &of_name_and_three})
+        f->request_stop(), f->detach();
+    run();
+}
+
+MATRIX_TEST("fiber: four arguments and more, without an executor") {
+    std::string got;
+    const auto joins = [&got](int a, int b, int c, const std::string& d, std::unique_ptr<int> e) {
+        got += std::to_string(a + b + c + *e) + d;
+    };
+    spawn([&] {
+        fiber(options(), joins, 1, 2, 3, "x", std::make_unique<int>(4)).join();
+        fiber(joins, 1, 2, 3, "y", std::make_unique<int>(5)).join();
+    });
+    run();
+    CHECK(got == "10x11y");
+}
+
 WEFT_TEST("fiber: its stop token is the fiber's own, and its handles are swapped") {
     loop s;
     std::stop_token inside;

@@ -55,7 +55,7 @@ struct executor_at {
     std::source_location site;
 };
 
-/// As that of go(). With arguments, which line asked is not known.
+/// As that of go(). Of more arguments than three which line asked is not known.
 [[nodiscard]] inline executor_at executor_here(std::source_location site = {}) {
     return executor_at(current_executor("fiber"), site);
 }
@@ -108,17 +108,53 @@ public:
         requires(detail::callable_with<F> && detail::no_place<F>)
     explicit fiber(F&& function, std::source_location site = std::source_location::current())
         : fiber(detail::executor_here(site), fiber_options{}, std::forward<F>(function)) {}
-    /// The same with arguments: reports do not say where it was started.
-    template <class F, class Arg, class... Args>
-        requires detail::callable_with<F, Arg, Args...>
-    fiber(const fiber_options& options, F&& function, Arg&& arg, Args&&... args)
+    /// The same with arguments. A pack before the line could not be deduced: one to three by hand.
+    template <class F, class A>
+        requires detail::callable_with<F, A>
+    fiber(const fiber_options& options, F&& function, A&& a,
+          std::source_location site = std::source_location::current())
+        : fiber(detail::executor_here(site), options, std::forward<F>(function),
+                std::forward<A>(a)) {}
+    template <class F, class A, class B>
+        requires detail::callable_with<F, A, B>
+    fiber(const fiber_options& options, F&& function, A&& a, B&& b,
+          std::source_location site = std::source_location::current())
+        : fiber(detail::executor_here(site), options, std::forward<F>(function),
+                std::forward<A>(a), std::forward<B>(b)) {}
+    template <class F, class A, class B, class C>
+        requires detail::callable_with<F, A, B, C>
+    fiber(const fiber_options& options, F&& function, A&& a, B&& b, C&& c,
+          std::source_location site = std::source_location::current())
+        : fiber(detail::executor_here(site), options, std::forward<F>(function),
+                std::forward<A>(a), std::forward<B>(b), std::forward<C>(c)) {}
+    template <class F, class A>
+        requires(detail::callable_with<F, A> && detail::no_place<F>)
+    explicit fiber(F&& function, A&& a,
+                   std::source_location site = std::source_location::current())
+        : fiber(fiber_options{}, std::forward<F>(function), std::forward<A>(a), site) {}
+    template <class F, class A, class B>
+        requires(detail::callable_with<F, A, B> && detail::no_place<F>)
+    explicit fiber(F&& function, A&& a, B&& b,
+                   std::source_location site = std::source_location::current())
+        : fiber(fiber_options{}, std::forward<F>(function), std::forward<A>(a),
+                std::forward<B>(b), site) {}
+    template <class F, class A, class B, class C>
+        requires(detail::callable_with<F, A, B, C> && detail::no_place<F>)
+    explicit fiber(F&& function, A&& a, B&& b, C&& c,
+                   std::source_location site = std::source_location::current())
+        : fiber(fiber_options{}, std::forward<F>(function), std::forward<A>(a),
+                std::forward<B>(b), std::forward<C>(c), site) {}
+    /// With more of them reports do not say where it was started, unless the executor is named.
+    template <class F, class... Args>
+        requires(sizeof...(Args) > 3 && detail::callable_with<F, Args...>)
+    fiber(const fiber_options& options, F&& function, Args&&... args)
         : fiber(detail::executor_here(), options, std::forward<F>(function),
-                std::forward<Arg>(arg), std::forward<Args>(args)...) {}
-    template <class F, class Arg, class... Args>
-        requires(detail::callable_with<F, Arg, Args...> && detail::no_place<F>)
-    explicit fiber(F&& function, Arg&& arg, Args&&... args)
+                std::forward<Args>(args)...) {}
+    template <class F, class... Args>
+        requires(sizeof...(Args) > 3 && detail::callable_with<F, Args...> && detail::no_place<F>)
+    explicit fiber(F&& function, Args&&... args)
         : fiber(detail::executor_here(), fiber_options{}, std::forward<F>(function),
-                std::forward<Arg>(arg), std::forward<Args>(args)...) {}
+                std::forward<Args>(args)...) {}
 
     fiber(fiber&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
     fiber& operator=(fiber&& other) noexcept {
