@@ -221,6 +221,14 @@ namespace {
     }
 }
 
+// What one of these destroys may have made others.
+[[gnu::noinline]] void end_extras(fiber_block& me) noexcept {
+    do {
+        finish_hooks(me);
+        destroy_locals(me);
+    } while (me.extras->top_hook != nullptr);
+}
+
 // From here on no report has it.
 void forget(fiber_block& me) noexcept {
     if (me.is_listed) fiber_list::remove(me);
@@ -233,7 +241,7 @@ void forget(fiber_block& me) noexcept {
     if (!me.is_trivial()) me.operate(me.callable(), birth_operation::destroy);
     if (me.extras != nullptr) destroy_locals(me);
     if (me.values != nullptr) release_values(std::exchange(me.values, nullptr));
-    if (me.extras != nullptr) finish_hooks(me);
+    if (me.extras != nullptr) end_extras(me);
     forget(me);
 }
 

@@ -68,6 +68,42 @@ MATRIX_TEST("hooks: a copy of one that is set is set nowhere") {
     CHECK(log == "<a1A>");
 }
 
+MATRIX_TEST("fiber_local: one that is made when a hook is finished is destroyed, too") {
+    struct counted {
+        counted() { ++alive(); }
+        ~counted() { --alive(); }
+        static int& alive() {
+            static int count = 0;
+            return count;
+        }
+    };
+    class looks final : public suspend_hook {
+    public:
+        void finish() noexcept override { seen = (static_cast<void>(*local), counted::alive()); }
+        fiber_local<counted> local;
+        int seen = 0;
+    } hook;
+    spawn([&] { set_suspend_hook(&hook); });
+    run();
+    CHECK(hook.seen == 1);
+    CHECK(counted::alive() == 0);
+}
+
+MATRIX_TEST("hooks: one that a destructor sets at the end of the fiber is finished, too") {
+    std::string log;
+    logging_hook a(log, 'a');
+    struct sets_it {
+        ~sets_it() {
+            if (hook != nullptr) set_suspend_hook(hook);
+        }
+        suspend_hook* hook = nullptr;
+    };
+    fiber_local<sets_it> local;
+    spawn([&] { local->hook = &a; });
+    run();
+    CHECK(log == "<>");
+}
+
 WEFT_TEST("hooks misuse: one that is destroyed while another's fiber has it set aborts by name") {
     auto hook = std::make_unique<suspend_hook>();
     loop s({.external_wakes = false});
