@@ -31,7 +31,7 @@ struct fiber_extras {
     unsigned hook_changes = 0;         // set_suspend_hook() calls
     struct leaving_state {
         suspend_hook* top = nullptr;   // the hook that was on top when it began to leave
-        departure* what = nullptr;     // what it asks for
+        departure* what = nullptr;     // what it asks for; nullptr: it has left already
         bool waits = false;            // a wait_request, else a suspend_request
     } leaving;                         // while its hooks are called
     const char* no_suspend = nullptr;  // the innermost scope's name

@@ -20,6 +20,8 @@ void end_swapped(swapped_fiber& me);
 void live(fiber_block& me);
 
 // suspend.cpp
+/// What reports say of one that has left by suspend().
+inline constexpr wait_reason is_suspended{"suspended"};
 /// Off the stack of one that left through its hooks: hands it to whoever resumes it.
 runnable* publish_left(fiber_worker& worker, fiber_block& left, runnable* resumed_by) noexcept;
 /// Leaves. A wait with a deadline arms its timer first.

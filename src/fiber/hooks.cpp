@@ -99,12 +99,15 @@ runnable* after_hooks(fiber_worker& worker, fiber_block& left) noexcept {
 void leave_through_hooks(fiber_block& me, departure& what, bool waits) {
     fiber_extras& extras = *me.extras;
     struct way_back {
-        fiber_extras& extras;
+        fiber_block& me;
         const fiber_extras::leaving_state around;
-        ~way_back() { extras.leaving = around; }
+        ~way_back() {
+            me.extras->leaving = around;
+            me.reason.store(nullptr, std::memory_order_relaxed);
+        }
     };
     const way_back back{
-        extras, std::exchange(extras.leaving, {.top = extras.hook, .what = &what, .waits = waits})};
+        me, std::exchange(extras.leaving, {.top = extras.hook, .what = &what, .waits = waits})};
     call_suspend(me, *extras.hook);
 }
 
@@ -114,16 +117,21 @@ namespace {
 void suspend_below(fiber_block& me) {
     fiber_worker& worker = *fiber_worker::here();
     fiber_extras::leaving_state& leaving = me.extras->leaving;
-    WEFT_ASSERT(leaving.what != nullptr, "suspend_hook::suspend: called by somebody else");
+    WEFT_ASSERT(leaving.what != nullptr,
+                "suspend_hook::suspend: called by somebody else, or twice");
     departure* const original = leaving.what;
     const bool waits = leaving.waits;
     leaving.what = keep_if_swapped(worker, me, original, waits);
-    me.listed = false;  // a hook above may have waited for something else
+    // A hook above may have waited for something else.
+    me.listed = false;
     auto* const request = waits ? static_cast<wait_request*>(original) : nullptr;
+    me.reason.store(waits ? standing(request->reason) : &is_suspended, std::memory_order_relaxed);
     std::optional<timer_of_wait> made;
     if (waits && request->deadline != no_deadline) made.emplace(me);
     wait_timer* const timer = made ? made->get() : nullptr;
     leave_with(&after_hooks, timer, request);
+    leaving.what = nullptr;
+    me.reason.store(nullptr, std::memory_order_relaxed);
     me.set_wrapped(false);
     if (!waits) return;
     end_wait(me, timer, *request);

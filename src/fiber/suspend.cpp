@@ -212,7 +212,6 @@ void suspend_function(void* argument, void*) {
     fiber_worker* const worker = fiber_worker::here();
     WEFT_ASSERT(worker != nullptr && worker->current != nullptr,
                 "suspend: called outside any fiber");
-    static constexpr wait_reason reason{"suspended"};
     fiber_block& me = *worker->current;
     if (me.isolated.held != nullptr) [[unlikely]]
         return wait_without(me, &suspend_function, argument);
@@ -221,7 +220,7 @@ void suspend_function(void* argument, void*) {
         refuse_in_no_suspend(me);
         arm_deadlines(me);
     }
-    me.reason.store(&reason, std::memory_order_relaxed);
+    me.reason.store(&is_suspended, std::memory_order_relaxed);
     if ((me.attention.load(std::memory_order_relaxed) & hook_bit) != 0) [[unlikely]] {
         leave_through_hooks(me, request, false);
     } else {

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include <weft/fiber/dump.hpp>
+
 #include "logging_hook.hpp"
 #include "loops.hpp"
 
@@ -356,6 +358,58 @@ MATRIX_TEST("hooks: the end of a fiber does not end what its cancelled joiner's 
     run();
     CHECK(log == "j");
     joins.detach();
+}
+
+MATRIX_TEST("hooks: one that waits before it goes on, or throws, is not what reports say instead") {
+    std::vector<std::string> said;
+    const auto look = [&] {
+        for (std::string& line : s.run().waiters) said.push_back(std::move(line));
+    };
+    class waits_first final : public suspend_hook {
+    public:
+        void suspend() override {
+            if (throws) throw 1;
+            static_cast<void>(sleep_for(1ms));
+            suspend_hook::suspend();
+        }
+        bool throws = false;
+    } hook;
+    fiber_handle parked;
+    spawn([&] {
+        parked = this_fiber::handle();
+        set_suspend_hook(&hook);
+        park();
+        hook.throws = true;
+        EXPECT_THROW(static_cast<void>(park()), int);
+        dump([&](std::string_view line) { said.emplace_back(line); });
+    });
+    run_until_blocked();
+    advance(1ms);
+    look();
+    unpark(parked);
+    run();
+    REQUIRE(said.size() == 2);
+    CHECK(said[0].find(": is parked, started at") != std::string::npos);
+    CHECK(said[1].find(": running, started at") != std::string::npos);
+}
+
+WEFT_TEST("hooks misuse: one that suspends twice at once aborts") {
+    class twice final : public suspend_hook {
+    public:
+        void suspend() override {
+            suspend_hook::suspend();
+            suspend_hook::suspend();
+        }
+    } hook;
+    const auto misuse = [&] {
+        loop s({.external_wakes = false});
+        go(s, [&] {
+            set_suspend_hook(&hook);
+            yield();
+        });
+        s.run();
+    };
+    EXPECT_DEATH(misuse(), "suspend_hook::suspend: called");
 }
 
 WEFT_TEST("hooks misuse: outside a fiber it aborts by name") {
