@@ -57,6 +57,7 @@ void fiber::start(detail::fiber_block* block) noexcept {
 
 fiber::~fiber() {
     if (block_ == nullptr) return;
+    WEFT_ASSERT(this_fiber::get_id() != get_id(), "~fiber: a fiber cannot join itself");
     request_stop();
     wait_for_end(*block_, joins_at_end);
     if (block_->extras != nullptr && block_->extras->error != nullptr)

@@ -331,6 +331,14 @@ WEFT_TEST("fiber misuse: joining nothing, or itself, aborts") {
         s.run();
     };
     EXPECT_DEATH(misuse(), "fiber::join: a fiber cannot join itself");
+    const auto ends_with_its_handle = [] {
+        loop s;
+        auto f = std::make_shared<fiber>();
+        *f = fiber(s, [f] {});
+        f.reset();
+        s.run();
+    };
+    EXPECT_DEATH(ends_with_its_handle(), "~fiber: a fiber cannot join itself");
 }
 
 WEFT_TEST("fiber: an exception of one that nobody joined names it when it terminates") {

@@ -164,6 +164,7 @@ public:
     }
     /// Requests stop and waits for the end. Cancel: ignored. An exception that left the fiber goes
     /// to executor::unhandled(), so a handle that was not joined must not outlive the executor.
+    /// From: as join().
     ~fiber();
 
     /// Waits for the end, and throws what left the fiber.
