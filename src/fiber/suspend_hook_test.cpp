@@ -393,6 +393,30 @@ MATRIX_TEST("hooks: one that waits before it goes on, or throws, is not what rep
     CHECK(said[1].find(": running, started at") != std::string::npos);
 }
 
+WEFT_TEST("hooks: one that throws when its fiber is to go elsewhere leaves no work there") {
+    loop there({.external_wakes = false});
+    loop s({.external_wakes = false});
+    struct throwing_once final : suspend_hook {
+        void suspend() override {
+            if (++calls == 1) throw 1;
+            suspend_hook::suspend();
+        }
+        int calls = 0;
+    } hook;
+    bool arrived = false;
+    go(s, [&] {
+        set_suspend_hook(&hook);
+        EXPECT_THROW(switch_to(there), int);
+        CHECK(&this_fiber::executor() == &s);
+        CHECK(there.alive() == 0);
+        switch_to(there);
+        arrived = true;
+    });
+    CHECK(!s.run());
+    CHECK(!there.run());
+    CHECK(arrived);
+}
+
 WEFT_TEST("hooks misuse: one that suspends twice at once aborts") {
     class twice final : public suspend_hook {
     public:

@@ -138,6 +138,26 @@ executor& detail::home_of_running_fiber(const char* call) noexcept {
     return *running_fiber(call).home;
 }
 
+namespace {
+
+// A hook may throw before the fiber has left, or when it is there.
+struct way_to {
+    executor& there;
+    bool has_left = false;
+
+    explicit way_to(executor& home) : there(home) { there.add_work(1); }
+    way_to(const way_to&) = delete;
+    way_to& operator=(const way_to&) = delete;
+    ~way_to() {
+        if (has_left)
+            fiber_worker::here()->count_stack(1);
+        else
+            there.add_work(-1);
+    }
+};
+
+}  // namespace
+
 void switch_to(executor& there) {
     fiber_block& me = running("switch_to: called outside any fiber");
     executor& here = *me.home;
@@ -147,8 +167,10 @@ void switch_to(executor& there) {
         me.stack() == stack_kind::own || me.stack() == stack_kind::ucontext,
         "switch_to: a swapped fiber, or one on a thread of its own, stays where it started");
     detail::fiber_list::of(there);
-    there.add_work(1);
-    suspend([&me, &here, &there](runnable* r) noexcept -> runnable* {
+    way_to way(there);
+    suspend([&me, &here, &way](runnable* r) noexcept -> runnable* {
+        executor& there = way.there;
+        way.has_left = true;
         detail::disarm_deadlines(me);  // they are armed again by the first wait over there
         detail::fiber_list::remove(me);
         fiber_worker& worker = *fiber_worker::here();
@@ -165,7 +187,6 @@ void switch_to(executor& there) {
         here.add_work(-1);
         return nullptr;
     });
-    fiber_worker::here()->count_stack(1);
 }
 
 // --- a fair share
