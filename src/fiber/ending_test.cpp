@@ -2,6 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <atomic>
+#include <system_error>
+#include <thread>
 
 #include <weft/base/errc.hpp>
 #include <weft/exec/post.hpp>
@@ -55,6 +57,27 @@ WEFT_TEST("loop: while it ends, a posted callable and a suspend callback start f
     }
     CHECK(seen.ran == 2);
     CHECK(seen.waited == 0);
+}
+
+WEFT_TEST(
+    "loop: while it ends, no other thread starts fibers, whether there have been some or not") {
+    for (const bool inhabited : {false, true}) {
+        std::error_code refused;
+        const auto start_outside = [&refused](loop& s) {
+            std::thread([&] {
+                try {
+                    go(s, [] {});
+                } catch (const std::system_error& error) { refused = error.code(); }
+            }).join();
+        };
+        {
+            loop s;
+            if (inhabited) go(s, [] {});
+            s.run();
+            post(s, [&] { start_outside(s); });
+        }
+        CHECK(refused == errc::shutdown);
+    }
 }
 
 POOL_TEST("pool: while it ends, a posted callable and a suspend callback start fibers") {
