@@ -38,7 +38,7 @@ serving::serving(const io::serve_limits& wanted)
           std::min<std::size_t>(wanted.connections, counting_semaphore<>::max()))) {}
 
 serving::~serving() {
-    if (!finished_) drain(std::chrono::nanoseconds::zero());
+    if (runs_) drain(std::chrono::nanoseconds::zero());
 }
 
 // --- the server's fiber
@@ -46,6 +46,7 @@ serving::~serving() {
 void serving::begin() {
     const std::lock_guard lock(lock_);
     accepting_.emplace();
+    runs_ = true;
 }
 
 // A listener that cannot be waited for is not heard of: then this waits for a place alone.
@@ -126,18 +127,33 @@ io::serve_report serving::finish() {
     return report_;
 }
 
+// Calls on streams obey the cancellation of this fiber, so it does not hear of that meanwhile.
+class serving::deaf {
+public:
+    explicit deaf(serving& server) : server_(server) {
+        server_.deaf_.emplace(cancel_scope::shield::yes);
+    }
+    deaf(const deaf&) = delete;
+    deaf& operator=(const deaf&) = delete;
+    ~deaf() { server_.deaf_.reset(); }
+
+private:
+    serving& server_;
+};
+
 void serving::drain(std::chrono::nanoseconds grace) {
-    finished_ = true;
     {
         const std::lock_guard lock(lock_);
         accepting_.reset();
     }
-    shield([this] { stop_all(); });  // for calls on streams obey the cancellation of this fiber
-    const auto until_all_ended = [this] { connections_.wait(); };
-    if (grace == io::serve_limits::never) return shield(until_all_ended);
-    if (grace > std::chrono::nanoseconds::zero() && shield(grace, until_all_ended)) return;
-    cancel_all();
-    shield(until_all_ended);
+    const deaf to_stops(*this);
+    stop_all();
+    if (grace == io::serve_limits::never)
+        connections_.wait();
+    else if (!connections_.wait_for(grace))
+        cancel_all();
+    connections_.wait();
+    runs_ = false;
 }
 
 void serving::stop_all() noexcept {
@@ -147,32 +163,50 @@ void serving::stop_all() noexcept {
 }
 
 // Stop callbacks of a handler run in this, so not under the lock.
-void serving::cancel_all() {
-    std::vector<fiber_handle> left;
-    {
-        const std::lock_guard lock(lock_);
-        for (served* one = first_; one != nullptr; one = one->next_) left.push_back(one->fiber_);
-        report_.cut += left.size();
-    }
-    for (const fiber_handle& one : left)
+void serving::cancel_all() noexcept {
+    std::unique_lock lock(lock_);
+    cancelling_ = true;
+    while (first_ != nullptr) {
+        const fiber_handle one = take_out(*first_);
+        ++report_.cut;
+        lock.unlock();
         request_stop(*handle_access::block(one), cancel_reason::shutdown);
+        lock.lock();
+    }
 }
 
 // --- a handler's fiber
 
 void serving::enter(served& connection) noexcept {
-    const std::lock_guard lock(lock_);
-    connection.fiber_ = this_fiber::handle();
-    connection.next_ = first_;
-    if (first_ != nullptr) first_->previous_ = &connection;
-    first_ = &connection;
-    if (stopping_) connection.stop();
+    bool is_late = false;
+    {
+        const std::lock_guard lock(lock_);
+        is_late = cancelling_;
+        if (is_late)
+            ++report_.cut;
+        else
+            put_in(connection);
+        if (stopping_) connection.stop();
+    }
+    if (is_late) request_stop(*handle_access::block(this_fiber::handle()), cancel_reason::shutdown);
 }
 
 void serving::exit(served& connection) noexcept {
     const std::lock_guard lock(lock_);
+    if (connection.fiber_) static_cast<void>(take_out(connection));
+}
+
+void serving::put_in(served& connection) noexcept {
+    connection.fiber_ = this_fiber::handle();
+    connection.next_ = first_;
+    if (first_ != nullptr) first_->previous_ = &connection;
+    first_ = &connection;
+}
+
+fiber_handle serving::take_out(served& connection) noexcept {
     (connection.previous_ != nullptr ? connection.previous_->next_ : first_) = connection.next_;
     if (connection.next_ != nullptr) connection.next_->previous_ = connection.previous_;
+    return std::move(connection.fiber_);
 }
 
 // Nobody else stands in accepting_ than the server's own waits, so no callback of anybody runs;

@@ -3,8 +3,11 @@
 // The program has its own operator new, which fails when told to. Over and over one connects and
 // one accepts, with the first allocation failing, then the second, until one time none fails.
 // connect() says that there is no memory and succeeds when it is tried again; accept() pauses and
-// goes on. No descriptor may be left. Says "right" and ends with status 0 if everything was; TSan
-// has an operator new of its own, so there it says "not here".
+// goes on. No descriptor may be left.
+//
+// Then a server stops while its handlers wait, again with the i-th allocation failing from there
+// on: it must not return before they have ended. Says "right" and ends with status 0 if everything
+// was; TSan has an operator new of its own, so there it says "not here".
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <weft/weft.hpp>
@@ -14,6 +17,7 @@
 #include <filesystem>
 #include <iterator>
 #include <new>
+#include <utility>
 
 #include "program_support.hpp"
 
@@ -95,9 +99,50 @@ failures converse(long failing) {
     return met;
 }
 
+// Accepts three; when all handlers have begun, allocations are to fail.
+struct last_listener {
+    io::result<io::unix_stream> accept() {
+        if (accepted++ == 3) {
+            while (begun < 3) yield();
+            fuse = failing;
+            return std::unexpected(make_error_code(errc::closed));
+        }
+        return std::move(io::unix_stream::pair().value().first);
+    }
+    const long failing;
+    const int& begun;
+    int accepted = 0;
+};
+
+// Whether so many allocations are made.
+bool stop_a_server(long failing, stack_kind kind) {
+    loop s({.unhandled = [](std::exception_ptr, runnable&) {}});
+    int begun = 0;
+    last_listener listener{failing, begun};
+    int ended = 0;
+    go(s, {.kind = kind}, [&] {
+        try {
+            io::serve(listener,
+                      [&](io::connection<io::unix_stream>&) {
+                          ++begun;
+                          require(!sleep_for(1h));
+                          ++ended;
+                      },
+                      {.grace = 1ms, .fiber = {.kind = kind}});
+        } catch (const std::bad_alloc&) {}
+        require(begun == ended);
+    });
+    require(!s.run());
+    require(begun == 3);
+    return std::exchange(fuse, 0) == 0;
+}
+
 }  // namespace
 
 int main() {
+    for (const stack_kind kind : {stack_kind::own, stack_kind::swapped})
+        for (long i = 0; stop_a_server(i, kind); ++i) require(i < 1000);
+
     static_cast<void>(converse(0));  // what is made once is there
     const std::ptrdiff_t before = descriptors();
     failures all;

@@ -15,6 +15,10 @@
 // than the limit are ever open. The server's fiber waits for the last one to say done(), which is
 // the last thing that a handler's fiber does to the server.
 //
+// When the grace is over, each is taken out of the list and cancelled, and one that comes to its
+// handler only then cancels itself. Nothing is allocated from the stop on: a server without memory
+// ends all the same.
+//
 // While all places are taken nobody accepts, and yet it must be heard that the listener is closed:
 //
 //   waits for a place                              gives one back
@@ -33,7 +37,6 @@
 #include <mutex>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include <weft/base/clock_source.hpp>
 #include <weft/fiber/cancel.hpp>
@@ -81,7 +84,7 @@ private:
 
     std::atomic<state> state_ = state::busy;
     // Guarded by the server's lock.
-    fiber_handle fiber_;
+    fiber_handle fiber_;  // none: it is not in the list
     served* next_ = nullptr;
     served* previous_ = nullptr;
 };
@@ -152,6 +155,7 @@ public:
 
 private:
     class filled;
+    class deaf;
 
     [[nodiscard]] bool take_place_of(io::descriptor* listener);
     [[nodiscard]] std::error_code wait_while_full(io::descriptor& listener);
@@ -159,17 +163,21 @@ private:
     void leave() noexcept;
     void enter(served& connection) noexcept;
     void exit(served& connection) noexcept;
+    // Under the lock.
+    void put_in(served& connection) noexcept;
+    fiber_handle take_out(served& connection) noexcept;
     void fail(std::exception_ptr error) noexcept;
     void drain(std::chrono::nanoseconds grace);
     void stop_all() noexcept;
-    void cancel_all();
+    void cancel_all() noexcept;
     [[nodiscard]] fiber_options next_options() noexcept;
 
     executor& home_;
     counting_semaphore<> places_;
     wait_group connections_;
     unsigned turn_ = 0;  // the server's fiber only
-    bool finished_ = false;
+    bool runs_ = false;
+    std::optional<cancel_scope> deaf_;  // while it stops
 
     std::mutex lock_;
     // Guarded by lock_, but that the server's fiber alone makes and destroys the scopes.
@@ -178,6 +186,7 @@ private:
     served* first_ = nullptr;
     std::size_t open_ = 0;  // connections
     bool stopping_ = false;
+    bool cancelling_ = false;
     std::exception_ptr failure_;
     io::serve_report report_;
 };
