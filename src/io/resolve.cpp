@@ -1,12 +1,12 @@
 // resolve.cpp - the system's look-ups, on the side pool, which may outlive whoever asked.
 //
 // getaddrinfo() may take half a minute and cannot be stopped. So a look-up owns what it works on,
-// and a fiber that is cancelled leaves it alone:
+// and a fiber that is cancelled withdraws it, or leaves it alone if it has begun:
 //
 //   fiber                                  side thread
-//   launch {look-up}                       getaddrinfo, keep the answer
-//   wait for `done`                        set `done`          (also if it never ran: by its end)
-//   cancelled: drop its share              drop its share
+//   launch                                 getaddrinfo, keep the answer
+//   wait for `done`                        set `done`          (also if there is no thread for it)
+//   cancelled: withdraw; drop its share    drop its share
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <weft/io/resolve.hpp>
@@ -94,41 +94,56 @@ answer look_up(const std::string& host, const std::string& service) {
     return addresses;
 }
 
-struct look_up_state {
+struct side_look_up final : detail::side_call {
+    side_look_up(std::string asked_host, std::string asked_service)
+        : side_call(&perform), host(std::move(asked_host)), service(std::move(asked_service)) {
+        discard = &let_go;
+    }
+    static void perform(side_call& self) noexcept {
+        auto& me = static_cast<side_look_up&>(self);
+        try {
+            me.said = look_up(me.host, me.service);
+        } catch (...) {
+            me.said = std::unexpected(std::make_error_code(std::errc::not_enough_memory));
+        }
+    }
+    static void let_go(side_call& self) noexcept {
+        const auto mine = std::move(static_cast<side_look_up&>(self).share_of_pool);
+        mine->done.set();
+    }
+
+    const std::string host;
+    const std::string service;
+    std::shared_ptr<side_look_up> share_of_pool;
     event done;
     answer said = std::unexpected(std::make_error_code(std::errc::resource_unavailable_try_again));
 };
 
-// Says that it is over when it is destroyed, whether it ran or not.
-class look_up_share {
+// Withdrawn in the end, unless it has begun.
+class wanted_look_up {
 public:
-    explicit look_up_share(std::shared_ptr<look_up_state> state) noexcept
-        : state_(std::move(state)) {}
-    look_up_share(look_up_share&&) noexcept = default;
-    look_up_share& operator=(look_up_share&&) = delete;
-    ~look_up_share() {
-        if (state_ != nullptr) state_->done.set();
+    wanted_look_up(std::string host, std::string service)
+        : call_(std::make_shared<side_look_up>(std::move(host), std::move(service))) {
+        call_->share_of_pool = call_;
+        detail::side_access::launch(pool_, *call_);
     }
-    [[nodiscard]] look_up_state& operator*() const noexcept { return *state_; }
+    wanted_look_up(const wanted_look_up&) = delete;
+    wanted_look_up& operator=(const wanted_look_up&) = delete;
+    ~wanted_look_up() {
+        if (detail::side_access::withdraw(pool_, *call_)) call_->share_of_pool.reset();
+    }
+    [[nodiscard]] side_look_up& operator*() const noexcept { return *call_; }
 
 private:
-    std::shared_ptr<look_up_state> state_;
+    side_pool& pool_ = detail::side_access::for_names();
+    const std::shared_ptr<side_look_up> call_;
 };
 
-answer look_up_aside(std::string host, std::string service) {
-    const auto state = std::make_shared<look_up_state>();
-    detail::side_access::launch(
-        detail::side_access::for_names(), [share = look_up_share(state), host = std::move(host),
-                                           service = std::move(service)]() noexcept {
-            try {
-                (*share).said = look_up(host, service);
-            } catch (...) {
-                (*share).said = std::unexpected(std::make_error_code(std::errc::not_enough_memory));
-            }
-        });
-    if (const auto over = state->done.wait_until(no_deadline); !over)
+answer look_up_aside(const std::string& host, const std::string& service) {
+    const wanted_look_up call(host, service);
+    if (const auto over = (*call).done.wait_until(no_deadline); !over)
         return std::unexpected(over.error());
-    return std::move(state->said);
+    return std::move((*call).said);
 }
 
 // IPv6 and IPv4 by turns, beginning with the family that the system has put first.

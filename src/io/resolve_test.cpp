@@ -7,6 +7,7 @@
 #include <semaphore>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <weft/exec/loop.hpp>
 #include <weft/io/blocking.hpp>
@@ -117,6 +118,31 @@ POOL_TEST("resolve: a fiber that is cancelled does not wait for the system's loo
     open.release();
     holds.join();
     side.set_limit(limit);
+}
+
+// As if eight names that never come were asked for.
+POOL_TEST("resolve: a look-up that nobody wants any more waits for no thread") {
+    io::side_pool& side = detail::side_access::for_names();
+    std::counting_semaphore<16> open{0};
+    for (unsigned i = 0; i < side.limit(); ++i)
+        go(p, [&] { io::blocking(side, [&] { open.acquire(); }); });
+    while (side.counters().running < side.limit()) std::this_thread::yield();
+    const std::size_t before = side.counters().finished;
+    io::resolver names({.system = true});
+    std::atomic<int> late = 0;
+    {
+        std::vector<fiber> all;
+        for (int i = 0; i < 100; ++i)
+            all.emplace_back(p, options(), [&] {
+                late += !with_timeout(1ms, [&] { return names.resolve("localhost", "80"); });
+            });
+        for (fiber& one : all) one.join();
+    }
+    CHECK(late == 100);
+    CHECK(side.counters().queued == 0);
+    open.release(static_cast<std::ptrdiff_t>(side.limit()));
+    p.drain();
+    CHECK(side.counters().finished == before + side.limit());
 }
 
 // As if eight names that never come were asked for, and one more.

@@ -121,13 +121,13 @@ void side_pool_core::fail_all(lock_type& lock) noexcept {
     while (first_ != nullptr) {
         side_call& call = *first_;
         remove(call);
+        call.now = side_call::state::done;
         if (call.discard != nullptr) {
             call.next = discarded;
             discarded = &call;
             continue;
         }
         call.failure = std::make_error_code(std::errc::resource_unavailable_try_again);
-        call.now = side_call::state::done;
         if (call.caller == nullptr || !call.caller->claim()) continue;
         call.caller->next = woken;
         woken = call.caller;

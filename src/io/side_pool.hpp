@@ -18,8 +18,9 @@
 // as many are on their way to look as calls are queued; or one is made; or as many are busy as the
 // limit allows, each of which looks again.
 //
-// A call may be launched without anybody who waits for it: then the thread discards it. What it
-// refers to must keep itself alive; a call that never ran tells so by its destructor.
+// A call may be launched without anybody who waits for it: then the thread discards it, or whoever
+// found that there is no thread. What it refers to must keep itself alive. Who has kept it alive
+// may withdraw it, and then it is not discarded.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -44,7 +45,7 @@ public:
     /// Queues the call, which may begin at once. The error: there is no thread for it, and it will
     /// not run.
     [[nodiscard]] std::error_code submit(side_call& call);
-    /// The same for a call with `discard`, which may be gone when this returns.
+    /// The same for a call with `discard`, by which it may be gone when this returns.
     void launch(side_call& call) noexcept;
     /// For a publish function: false if the call is done.
     [[nodiscard]] bool publish(side_call& call, waiter& me) noexcept;
@@ -104,15 +105,20 @@ private:
     std::condition_variable changed_;
 };
 
-/// Launches function() and leaves it alone. It is destroyed on the thread that ran it, or by
-/// whoever found that there is no thread for it.
 struct side_access {
-    template <class F>
+    /// Launches function() and leaves it alone. It is destroyed on the thread that ran it, or by
+    /// whoever found that there is no thread for it.
+    template <io::blocking_function F>
     static void launch(io::side_pool& on, F&& function) {
         using call = side_call_of<std::decay_t<F>>;
         auto made = std::make_unique<call>(std::forward<F>(function));
         made->discard = [](side_call& self) noexcept { delete static_cast<call*>(&self); };
         on.core_->launch(*made.release());
+    }
+    static void launch(io::side_pool& on, side_call& call) noexcept { on.core_->launch(call); }
+    /// True: it has not begun, and will not.
+    [[nodiscard]] static bool withdraw(io::side_pool& on, side_call& call) noexcept {
+        return on.core_->withdraw(call);
     }
 
     /// For the system's look-ups of names, which may take long: however many do, they keep no file
