@@ -99,17 +99,22 @@ private:
         return ::epoll_ctl(epoll_, EPOLL_CTL_ADD, number, &event);
     }
 
-    // Interrupted, it has found nothing: whoever called looks around and comes again.
+    // Interrupted, it has found nothing: whoever called looks around and comes again. epoll_pwait2
+    // is missing in old kernels, and refused, with whatever error, by sandboxes that do not know
+    // it.
     [[nodiscard]] int wait(std::chrono::nanoseconds limit) noexcept {
         using namespace std::chrono;
         const auto size = static_cast<int>(events_.size());
         if (limit == nanoseconds::max()) return ::epoll_wait(epoll_, events_.data(), size, -1);
         if (limit.count() <= 0) return ::epoll_wait(epoll_, events_.data(), size, 0);
-        const auto whole = std::min(duration_cast<seconds>(limit), seconds(1'000'000));
-        const timespec time{.tv_sec = whole.count(),
-                            .tv_nsec = std::min(limit - whole, nanoseconds(999'999'999)).count()};
-        const int count = ::epoll_pwait2(epoll_, events_.data(), size, &time, nullptr);
-        if (count >= 0 || errno != ENOSYS) return count;
+        if (is_fine_) {
+            const auto whole = std::min(duration_cast<seconds>(limit), seconds(1'000'000));
+            const auto rest = std::min(limit - whole, nanoseconds(999'999'999));
+            const timespec time{.tv_sec = whole.count(), .tv_nsec = rest.count()};
+            const int count = ::epoll_pwait2(epoll_, events_.data(), size, &time, nullptr);
+            if (count >= 0 || errno == EINTR) return count;
+            is_fine_ = false;
+        }
         const auto rounded = std::min(ceil<milliseconds>(limit), milliseconds(1'000'000'000));
         return ::epoll_wait(epoll_, events_.data(), size, static_cast<int>(rounded.count()));
     }
@@ -123,6 +128,7 @@ private:
     int wakes_ = -1;
     // Its own thread.
     std::size_t found_ = 0;
+    bool is_fine_ = true;  // it sleeps to the nanosecond, not to the millisecond
     std::array<epoll_event, 128> events_;
 };
 

@@ -23,6 +23,7 @@
 #include "io_uring_support.hpp"
 
 using namespace weft;
+using namespace std::chrono_literals;
 using io::reactor_kind;
 
 namespace {
@@ -50,11 +51,11 @@ reactor_kind in_use_on(loop& s) {
     return served;
 }
 
-// For this thread only: the kernel refuses to make a ring.
-bool refuse_io_uring() {
+// For this thread only: as sandboxes do it, that call is not permitted.
+bool refuse(unsigned call) {
     sock_filter program[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_setup, 0, 1),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
@@ -103,13 +104,43 @@ WEFT_TEST("reactor: an executor may be told which, whatever the environment says
 WEFT_TEST("reactor: where the kernel refuses io_uring, epoll serves") {
     bool refused = false;
     std::thread([&refused] {
-        refused = refuse_io_uring();
+        refused = refuse(SYS_io_uring_setup);
         if (!refused) return;
         CHECK(!io::is_available(reactor_kind::io_uring));
         CHECK(weft_test::kernel_refuses_io_uring().find("not permitted") != std::string::npos);
         loop s;
         io::choose_reactor(s, reactor_kind::io_uring);
         CHECK(in_use_on(s) == reactor_kind::epoll);
+    }).join();
+    if (!refused) GTEST_SKIP() << "seccomp filters are refused here";
+}
+
+namespace {
+
+// Counts how often it is asked: so often a loop goes round.
+class asked_clock final : public clock_source {
+public:
+    time_point now() noexcept override {
+        ++asked;
+        return steady_clock_source().now();
+    }
+    int asked = 0;
+};
+
+}  // namespace
+
+WEFT_TEST("reactor: where the kernel refuses epoll_pwait2, a thread sleeps all the same") {
+    bool refused = false;
+    std::thread([&refused] {
+        refused = refuse(SYS_epoll_pwait2);
+        if (!refused) return;
+        asked_clock clock;
+        loop s({.clock = &clock});
+        io::choose_reactor(s, reactor_kind::epoll);
+        CHECK(in_use_on(s) == reactor_kind::epoll);
+        go(s, [] { CHECK(sleep_for(20ms)); });
+        s.run();
+        CHECK(clock.asked < 100);
     }).join();
     if (!refused) GTEST_SKIP() << "seccomp filters are refused here";
 }
