@@ -160,13 +160,13 @@ count standard_writer::write_some(std::span<const std::byte> bytes) {
     return put(bytes);
 }
 
-result<void> standard_writer::write_all(std::span<const std::byte> bytes) {
+result<void> standard_writer::write_all(std::span<const std::byte> bytes, std::size_t& done) {
     const turn mine(turn_);
     if (!mine.is_mine()) return stopped();
-    while (!bytes.empty()) {
-        const count written = put(bytes);
+    while (done < bytes.size()) {
+        const count written = put(bytes.subspan(done));
         if (!written) return std::unexpected(written.error());
-        bytes = bytes.subspan(*written);
+        done += *written;
     }
     return {};
 }

@@ -12,7 +12,9 @@
 
 #include <weft/base/sanitizer.hpp>
 #include <weft/io/file.hpp>
+#include <weft/io/pipe.hpp>
 
+#include "loops.hpp"
 #include "subprocess.hpp"
 #include "temporary_folder.hpp"
 #include "weft_test.hpp"
@@ -88,6 +90,26 @@ WEFT_TEST("standard streams: a terminal") {
     CHECK(std::string(back, static_cast<std::size_t>(n > 0 ? n : 0)) == "typed\r\n");
     ::close(kept);
     ::close(master);
+}
+
+MATRIX_TEST("standard streams: what was written before a cancellation is counted") {
+    io::pipe ends = io::pipe::make().value();
+    io::standard_writer writer(ends.writer.native_handle());
+    const std::string much(1 << 20, 'm');
+    std::size_t done = 0;
+    fiber writes(s, options(), [&] {
+        CHECK(writer.write_all(io::bytes_of(much), done).error() == std::errc::operation_canceled);
+    });
+    run_until_blocked();
+    writes.request_stop();
+    run();
+    CHECK(done > 0);
+    CHECK(done < much.size());
+    std::string got(much.size(), ' ');
+    spawn([&] { CHECK(writer.write_all(io::bytes_of(much), done)); });
+    spawn([&] { CHECK(ends.reader.read_exactly(std::as_writable_bytes(std::span(got)))); });
+    run();
+    CHECK(got == much);
 }
 
 WEFT_TEST("blocking: a program ends whatever the side pool does") {

@@ -3,6 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <weft/io/stream.hpp>
 
+#include <algorithm>
+#include <string>
+
 #include <weft/io/memory_stream.hpp>
 #include <weft/io/pipe.hpp>
 #include <weft/io/tcp.hpp>
@@ -79,6 +82,121 @@ MATRIX_TEST("buffered_reader: cancelled in the middle of a line, it loses nothin
     });
     run();
     CHECK(line == "first half, second\n");
+}
+
+namespace {
+
+// Always has as much to give as is asked for, and counts how often it was.
+class endless_lines {
+public:
+    io::result<std::size_t> read_some(std::span<std::byte> buffer) {
+        ++reads;
+        most = std::max(most, buffer.size());
+        for (std::byte& one : buffer) one = std::byte(given_++ % 20 == 19 ? '\n' : 'x');
+        return buffer.size();
+    }
+    std::size_t reads = 0;
+    std::size_t most = 0;
+
+private:
+    std::size_t given_ = 0;
+};
+
+}  // namespace
+
+WEFT_TEST("buffered_reader: of what is there it reads much at once, within its limit") {
+    endless_lines all;
+    io::buffered_reader reader(all);
+    for (int i = 0; i < 50'000; ++i) CHECK(reader.read_until("\n").value().size() == 20);
+    CHECK(all.reads < 100);
+    CHECK(all.most <= 16 * 1024);
+    endless_lines few;
+    io::buffered_reader narrow(few, 30);
+    for (int i = 0; i < 100; ++i) CHECK(narrow.read_until("\n").value().size() == 20);
+    CHECK(few.most == 30);
+}
+
+MATRIX_TEST("buffered_reader: of a stream that gives little it keeps little") {
+    auto [here, there] = io::memory_stream::pair();
+    spawn([stream = &there] {
+        for (int i = 0; i < 100; ++i) {
+            CHECK(stream->write_all("a little\n"));
+            yield();
+        }
+        CHECK(stream->shutdown_write());
+    });
+    std::size_t most = 0;
+    spawn([&, stream = &here] {
+        struct spy {
+            io::result<std::size_t> read_some(std::span<std::byte> buffer) {
+                most = std::max(most, buffer.size());
+                return stream.read_some(buffer);
+            }
+            io::memory_stream& stream;
+            std::size_t& most;
+        } counted{*stream, most};
+        io::buffered_reader reader(counted);
+        while (reader.read_until("\n")) yield();
+    });
+    run();
+    CHECK(most == 512);
+}
+
+MATRIX_TEST("read_exactly: into several buffers, and goes on where it was cancelled") {
+    auto [here, there] = io::memory_stream::pair();
+    std::byte head[2];
+    std::byte body[4];
+    const std::span<std::byte> parts[] = {head, {}, body};
+    std::size_t done = 0;
+    std::error_code error;
+    fiber f(s, options(),
+            [&, stream = &here] { error = stream->read_exactly(parts, done).error(); });
+    spawn([stream = &there] { CHECK(stream->write_all("abc")); });
+    run_until_blocked();
+    f.request_stop();
+    run();
+    CHECK(error == std::errc::operation_canceled);
+    CHECK(done == 3);
+    spawn([&, stream = &here] {
+        CHECK(stream->read_exactly(parts, done));
+        CHECK(stream->read_exactly(parts, done = 5).error() == errc::end_of_stream);
+    });
+    spawn([stream = &there] {
+        CHECK(stream->write_all("def"));
+        CHECK(stream->shutdown_write());
+    });
+    run();
+    CHECK(std::ranges::equal(head, bytes("ab")));
+    CHECK(std::ranges::equal(body, bytes("cdef")));
+}
+
+MATRIX_TEST("pipe: what was written, and read, before a cancellation is counted") {
+    io::pipe ends = io::pipe::make().value();
+    const std::string much(1 << 20, 'm');
+    std::string got(much.size(), ' ');
+    std::size_t written = 0;
+    std::size_t read = 0;
+    fiber writes(s, options(), [&] {
+        CHECK(ends.writer.write_all(io::bytes_of(much), written).error() ==
+              std::errc::operation_canceled);
+    });
+    run_until_blocked();
+    writes.request_stop();
+    run();
+    CHECK(written > 0);
+    CHECK(written < much.size());
+    const auto rest = std::as_writable_bytes(std::span(got));
+    fiber reads(s, options(), [&] {
+        CHECK(ends.reader.read_exactly(rest, read).error() == std::errc::operation_canceled);
+    });
+    run_until_blocked();
+    reads.request_stop();
+    run();
+    CHECK(read == written);
+    spawn([&] { CHECK(ends.writer.write_all(io::bytes_of(much), written)); });
+    spawn([&] { CHECK(ends.reader.read_exactly(rest, read)); });
+    run();
+    CHECK(got == much);
 }
 
 MATRIX_TEST("read_exactly: an end that comes too early has a name") {

@@ -13,7 +13,7 @@
 namespace weft::inline v0::io {
 
 /// Thread-safe: as descriptor.
-class pipe_reader {
+class pipe_reader : public reader_operations<pipe_reader> {
 public:
     /// None.
     pipe_reader() noexcept = default;
@@ -25,10 +25,6 @@ public:
     }
     [[nodiscard]] result<std::size_t> read_some(std::span<const std::span<std::byte>> buffers) {
         return end_.read_some(buffers);
-    }
-    /// As io::read_exactly().
-    [[nodiscard]] result<void> read_exactly(std::span<std::byte> buffer) {
-        return io::read_exactly(*this, buffer);
     }
     /// Whoever writes gets std::errc::broken_pipe, whoever waits here errc::closed.
     /// Suspends: never. From: any fiber or thread. Fails: never.
@@ -44,7 +40,7 @@ private:
 };
 
 /// Thread-safe: as descriptor.
-class pipe_writer {
+class pipe_writer : public writer_operations<pipe_writer> {
 public:
     /// None.
     pipe_writer() noexcept = default;
@@ -57,17 +53,6 @@ public:
     [[nodiscard]] result<std::size_t> write_some(
         std::span<const std::span<const std::byte>> buffers) {
         return end_.write_some(buffers);
-    }
-    /// As io::write_all().
-    [[nodiscard]] result<void> write_all(std::span<const std::byte> bytes) {
-        return io::write_all(*this, bytes);
-    }
-    [[nodiscard]] result<void> write_all(std::string_view text) {
-        return io::write_all(*this, text);
-    }
-    [[nodiscard]] result<void> write_all(std::span<const std::span<const std::byte>> buffers) {
-        std::size_t done = 0;
-        return io::write_all(*this, buffers, done);
     }
     /// The reader reads 0 once it has read all; whoever waits here gets errc::closed.
     /// Suspends: never. From: any fiber or thread. Fails: never.

@@ -61,10 +61,15 @@ public:
     /// Suspends: maybe. Cancel: reported, and nothing was written. From: any fiber or thread.
     /// Fails: as write(2) does (std::errc::broken_pipe, without a signal).
     [[nodiscard]] result<std::size_t> write_some(std::span<const std::byte> bytes);
-    /// In one piece: nothing of another write_all() comes in between.
+    /// In one piece: nothing of another write_all() comes in between. From `done` on, which says
+    /// afterwards how much was written, also if it failed.
     /// Suspends: maybe. Cancel: reported; then some of it may be written. From: any fiber or
     /// thread. Fails: as write_some().
-    [[nodiscard]] result<void> write_all(std::span<const std::byte> bytes);
+    [[nodiscard]] result<void> write_all(std::span<const std::byte> bytes, std::size_t& done);
+    [[nodiscard]] result<void> write_all(std::span<const std::byte> bytes) {
+        std::size_t done = 0;
+        return write_all(bytes, done);
+    }
     [[nodiscard]] result<void> write_all(std::string_view text) {
         return write_all(bytes_of(text));
     }

@@ -19,11 +19,41 @@
 #include <cstring>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <weft/io/result.hpp>
 
-namespace weft::inline v0::io {
+namespace weft::inline v0 {
+
+namespace detail {
+
+/// move(some) of what is left of the buffers from `done` on, until nothing is.
+template <class Byte, class Move>
+[[nodiscard]] io::result<void> move_all(std::span<const std::span<Byte>> buffers, std::size_t& done,
+                                        Move move) {
+    std::size_t skipped = done;
+    for (;;) {
+        while (!buffers.empty() && skipped >= buffers[0].size()) {
+            skipped -= buffers[0].size();
+            buffers = buffers.subspan(1);
+        }
+        if (buffers.empty()) return {};
+        std::array<std::span<Byte>, 64> some;
+        const std::size_t count = std::min(some.size(), buffers.size());
+        std::copy_n(buffers.begin(), count, some.begin());
+        some[0] = some[0].subspan(skipped);
+        const io::result<std::size_t> moved =
+            move(std::span<const std::span<Byte>>(some).first(count));
+        if (!moved) return std::unexpected(moved.error());
+        done += *moved;
+        skipped += *moved;
+    }
+}
+
+}  // namespace detail
+
+namespace io {
 
 /// read_some() gives what is there, and 0 at the end, or if no bytes are asked for.
 template <class S>
@@ -100,28 +130,26 @@ template <class S>
     }
 [[nodiscard]] result<void> write_all(S& stream, std::span<const std::span<const std::byte>> buffers,
                                      std::size_t& done) {
-    std::size_t skipped = done;
-    while (!buffers.empty()) {
-        std::array<std::span<const std::byte>, 64> some;
-        while (!buffers.empty() && skipped >= buffers[0].size()) {
-            skipped -= buffers[0].size();
-            buffers = buffers.subspan(1);
-        }
-        if (buffers.empty()) break;
-        const std::size_t count = std::min(some.size(), buffers.size());
-        std::copy_n(buffers.begin(), count, some.begin());
-        some[0] = some[0].subspan(skipped);
-        const result<std::size_t> put = stream.write_some(std::span(some).first(count));
-        if (!put) return std::unexpected(put.error());
-        done += *put;
-        skipped += *put;
-    }
-    return {};
+    return detail::move_all(buffers, done, [&](auto some) { return stream.write_some(some); });
 }
 
-/// The members that streams have in common. Derived is the stream.
+/// read_exactly() into several buffers, as one: with as few calls as may be.
+template <class S>
+    requires requires(S& stream, std::span<const std::span<std::byte>> buffers) {
+        stream.read_some(buffers);
+    }
+[[nodiscard]] result<void> read_exactly(S& stream, std::span<const std::span<std::byte>> buffers,
+                                        std::size_t& done) {
+    return detail::move_all(buffers, done, [&](auto some) -> result<std::size_t> {
+        const result<std::size_t> got = stream.read_some(some);
+        if (got && *got == 0) return std::unexpected(make_error_code(errc::end_of_stream));
+        return got;
+    });
+}
+
+/// The members that what can be read has in common. Derived is the stream.
 template <class Derived>
-class stream_operations {
+class reader_operations {
 public:
     /// As io::read_exactly().
     [[nodiscard]] result<void> read_exactly(std::span<std::byte> buffer) {
@@ -130,6 +158,23 @@ public:
     [[nodiscard]] result<void> read_exactly(std::span<std::byte> buffer, std::size_t& done) {
         return io::read_exactly(self(), buffer, done);
     }
+    [[nodiscard]] result<void> read_exactly(std::span<const std::span<std::byte>> buffers) {
+        std::size_t done = 0;
+        return io::read_exactly(self(), buffers, done);
+    }
+    [[nodiscard]] result<void> read_exactly(std::span<const std::span<std::byte>> buffers,
+                                            std::size_t& done) {
+        return io::read_exactly(self(), buffers, done);
+    }
+
+private:
+    [[nodiscard]] Derived& self() noexcept { return static_cast<Derived&>(*this); }
+};
+
+/// The same for what can be written.
+template <class Derived>
+class writer_operations {
+public:
     /// As io::write_all().
     [[nodiscard]] result<void> write_all(std::span<const std::byte> bytes) {
         return io::write_all(self(), bytes);
@@ -152,6 +197,10 @@ public:
 private:
     [[nodiscard]] Derived& self() noexcept { return static_cast<Derived&>(*this); }
 };
+
+/// Both.
+template <class Derived>
+class stream_operations : public reader_operations<Derived>, public writer_operations<Derived> {};
 
 /// Reads ahead into a buffer of its own, so that a line or a record can be asked for. What came
 /// before a failure or a cancellation stays in it. It refers to the stream, which must outlive it.
@@ -176,7 +225,6 @@ public:
     /// stream's. Fails: as read_some() does; errc::end_of_stream if the stream ends before it (what
     /// came is in available()); std::errc::message_size if it is not within the limit.
     [[nodiscard]] result<std::string_view> read_until(std::string_view delimiter) {
-        drop_consumed();
         std::size_t seen = 0;
         for (;;) {
             const std::string_view all = text();
@@ -193,7 +241,6 @@ public:
     /// call. The contract otherwise: as read_until().
     [[nodiscard]] result<std::string_view> read_exactly(std::size_t count) {
         if (count > limit_) return std::unexpected(std::make_error_code(std::errc::message_size));
-        drop_consumed();
         while (available().size() < count)
             if (const result<void> more = fill(); !more) return std::unexpected(more.error());
         return take(count);
@@ -215,28 +262,33 @@ private:
         begin_ += count;
         return taken;
     }
-    void drop_consumed() noexcept {
-        if (begin_ == 0) return;
-        std::copy(buffer_.begin() + static_cast<std::ptrdiff_t>(begin_),
-                  buffer_.begin() + static_cast<std::ptrdiff_t>(end_), buffer_.begin());
-        end_ -= begin_;
-        begin_ = 0;
-    }
     [[nodiscard]] result<void> fill() {
-        if (end_ == buffer_.size())
-            buffer_.resize(std::min(limit_, std::max<std::size_t>(512, 2 * buffer_.size())));
-        const result<std::size_t> got = stream_.read_some(std::span(buffer_).subspan(end_));
+        make_room();
+        const auto room = std::span(buffer_).subspan(end_);
+        const result<std::size_t> got = stream_.read_some(room);
         if (!got) return std::unexpected(got.error());
         if (*got == 0) return std::unexpected(make_error_code(errc::end_of_stream));
         end_ += *got;
+        has_been_full_ = *got == room.size();
         return {};
     }
+    // Of a stream that has more to give than there was room for, more is read ahead.
+    void make_room() {
+        if (begin_ != 0) std::memmove(buffer_.data(), available().data(), available().size());
+        end_ -= std::exchange(begin_, 0);
+        if (end_ == buffer_.size() || (has_been_full_ && buffer_.size() < most_ahead))
+            buffer_.resize(std::min(limit_, std::max<std::size_t>(512, 2 * buffer_.size())));
+    }
+
+    static constexpr std::size_t most_ahead = 16 * 1024;
 
     S& stream_;
     const std::size_t limit_;
     std::vector<std::byte> buffer_;
     std::size_t begin_ = 0;  // of what is not consumed
     std::size_t end_ = 0;
+    bool has_been_full_ = false;  // by the last read
 };
 
-}  // namespace weft::inline v0::io
+}  // namespace io
+}  // namespace weft::inline v0
