@@ -4,7 +4,8 @@
 //     port_forwarder                          to a server of its own, once
 //
 // Two fibers a connection, one for each direction. When one side ends its sending, so does the
-// other; when one fails, both are closed.
+// other; when one fails, both are closed. Asked to stop, it takes no more from those who connected,
+// as if they had ended, and gives the others a second to say the rest.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <charconv>
@@ -18,6 +19,7 @@
 #include <weft/weft.hpp>
 
 using namespace weft;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -27,6 +29,8 @@ template <class From, class To>
 bool pump(From& from, To& to) {
     std::array<std::byte, 16 * 1024> buffer;
     for (;;) {
+        if constexpr (requires { from.wait_for_request(); })
+            if (!from.wait_for_request()) return to.shutdown_write().has_value();
         const auto got = from.read_some(buffer);
         if (!got) return false;
         if (*got == 0) return to.shutdown_write().has_value();
@@ -85,7 +89,9 @@ int main(int argc, char** argv) {
         std::printf("port %d\n", listener.local_address().value().port());
         std::fflush(stdout);
 
-        fiber server([&] { io::serve(listener, [&](peer& one) { forward(one, host, service); }); });
+        fiber server([&] {
+            io::serve(listener, [&](peer& one) { forward(one, host, service); }, {.grace = 1s});
+        });
         fiber echoes([&] { io::serve(echo, [](peer& one) { pump(one, one); }); });
         const bool good = !alone || try_it(listener.local_address().value());
         if (!alone) static_cast<void>(signals.next());

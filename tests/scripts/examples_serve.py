@@ -39,9 +39,10 @@ def built_with_io_uring():
 
 
 class Server:
-    """One that runs until the end of a block."""
+    """One that runs until the end of a block, and then ends within so many seconds."""
 
-    def __init__(self, name, *arguments):
+    def __init__(self, name, *arguments, patience=60):
+        self.patience = patience
         self.process = subprocess.Popen(
             command(name, *arguments), stdout=subprocess.PIPE, text=True
         )
@@ -64,7 +65,7 @@ class Server:
     def __exit__(self, *failure):
         self.process.send_signal(signal.SIGTERM)
         try:
-            status = self.process.wait(timeout=60)
+            status = self.process.wait(timeout=self.patience)
         except subprocess.TimeoutExpired:
             self.process.kill()
             raise
@@ -122,6 +123,18 @@ def forward():
             assert lines.readline() == "there and back\n"
             peer.shutdown(socket.SHUT_WR)
             assert lines.readline() == ""
+        # Less than the grace that servers have by themselves.
+        with Server("port_forwarder", 0, "127.0.0.1", target.port, patience=9) as server:
+            idle, lines = server.connect()
+            idle.sendall(b"still here\n")
+            assert lines.readline() == "still here\n"
+    with socket.create_server(("127.0.0.1", 0)) as mute:  # never says anything
+        port = mute.getsockname()[1]
+        with Server("port_forwarder", 0, "127.0.0.1", port, patience=9) as server:
+            idle, lines = server.connect()
+            there, _ = mute.accept()
+        assert lines.readline() == ""
+        there.close()
     with socket.socket() as closed:  # nobody listens
         closed.bind(("127.0.0.1", 0))
         with Server("port_forwarder", 0, "127.0.0.1", closed.getsockname()[1]) as server:
