@@ -1,4 +1,4 @@
-// file.cpp - files over the side pool.
+// file.cpp - files over a side pool.
 //
 // The buffer of a fiber is used where it lies, for a call that has begun is waited for. That of a
 // swapped one is not there meanwhile: then the bytes go through the heap.
@@ -34,6 +34,11 @@ std::unexpected<std::error_code> said(std::errc code) {
 }
 std::unexpected<std::error_code> said_errno() {
     return std::unexpected(std::error_code(errno, std::system_category()));
+}
+
+template <class F>
+auto aside(F&& function) {
+    return try_blocking(file_side_pool(), std::forward<F>(function));
 }
 
 // The most that one system call takes.
@@ -126,7 +131,7 @@ std::expected<file, std::error_code> file::open(std::string_view path,
         (options.truncate && !options.write) || (options.exclusive && !options.create))
         return said(std::errc::invalid_argument);
     const auto opened =
-        try_blocking([name = std::string(path), options]() -> std::expected<int, std::error_code> {
+        aside([name = std::string(path), options]() -> std::expected<int, std::error_code> {
             for (;;) {
                 const int got = ::open(name.c_str(), flags_of(options), options.permissions);
                 if (got >= 0) return got;
@@ -150,10 +155,9 @@ file::~file() {
 
 report file::close() {
     if (!is_open()) return said(std::errc::bad_file_descriptor);
-    const auto closed =
-        try_blocking([descriptor = descriptor_]() -> std::expected<int, std::error_code> {
-            return ::close(descriptor) == 0 || errno == EINTR ? 0 : errno;
-        });
+    const auto closed = aside([descriptor = descriptor_]() -> std::expected<int, std::error_code> {
+        return ::close(descriptor) == 0 || errno == EINTR ? 0 : errno;
+    });
     if (!closed) return std::unexpected(closed.error());
     descriptor_ = -1;
     if (*closed != 0) return std::unexpected(std::error_code(*closed, std::system_category()));
@@ -171,9 +175,9 @@ count_report file::read_at(std::uint64_t offset, std::span<std::byte> to) {
     if (rest.empty() && cached != 0) return cached;
     count_report got;
     if (weft::detail::on_shared_stack(to.data())) {
-        const auto away = try_blocking(
-            [descriptor = descriptor_, offset = offset + cached,
-             size = rest.size()]() -> std::expected<std::vector<std::byte>, std::error_code> {
+        const auto away =
+            aside([descriptor = descriptor_, offset = offset + cached,
+                   size = rest.size()]() -> std::expected<std::vector<std::byte>, std::error_code> {
                 std::vector<std::byte> bytes(size);
                 const count_report n = read_all(descriptor, offset, bytes);
                 if (!n) return std::unexpected(n.error());
@@ -183,7 +187,7 @@ count_report file::read_at(std::uint64_t offset, std::span<std::byte> to) {
         if (away) std::ranges::copy(*away, rest.begin());
         got = away ? count_report(away->size()) : std::unexpected(away.error());
     } else {
-        got = try_blocking([descriptor = descriptor_, offset = offset + cached, rest] {
+        got = aside([descriptor = descriptor_, offset = offset + cached, rest] {
             return read_all(descriptor, offset, rest);
         });
     }
@@ -194,15 +198,14 @@ count_report file::read_at(std::uint64_t offset, std::span<std::byte> to) {
 report file::write_at(std::uint64_t offset, std::span<const std::byte> from) {
     if (!is_offset(offset, from.size())) return said(std::errc::invalid_argument);
     const steady_bytes steady(from);
-    return try_blocking(
-        [descriptor = descriptor_, offset, bytes = steady.bytes()]() mutable -> report {
-            return write_all(bytes, [&](std::span<const std::byte> part) {
-                const ssize_t n =
-                    ::pwrite(descriptor, part.data(), part.size(), static_cast<off_t>(offset));
-                if (n > 0) offset += static_cast<std::uint64_t>(n);
-                return n;
-            });
+    return aside([descriptor = descriptor_, offset, bytes = steady.bytes()]() mutable -> report {
+        return write_all(bytes, [&](std::span<const std::byte> part) {
+            const ssize_t n =
+                ::pwrite(descriptor, part.data(), part.size(), static_cast<off_t>(offset));
+            if (n > 0) offset += static_cast<std::uint64_t>(n);
+            return n;
         });
+    });
 }
 
 namespace {
@@ -227,7 +230,7 @@ ssize_t append_by_another(int descriptor, std::span<const std::byte> part) {
 
 report file::append(std::span<const std::byte> from) {
     const steady_bytes steady(from);
-    return try_blocking([descriptor = descriptor_, bytes = steady.bytes()]() -> report {
+    return aside([descriptor = descriptor_, bytes = steady.bytes()]() -> report {
         return write_all(bytes, [&](std::span<const std::byte> part) {
             const iovec one{.iov_base = const_cast<std::byte*>(part.data()),
                             .iov_len = part.size()};
@@ -244,56 +247,65 @@ report file::append(std::span<const std::byte> from) {
 // --- the file as a whole
 
 report file::sync() {
-    return try_blocking(
+    return aside(
         [descriptor = descriptor_] { return repeat([&] { return ::fsync(descriptor); }); });
 }
 
 std::expected<std::uint64_t, std::error_code> file::size() {
-    return try_blocking(
-        [descriptor = descriptor_]() -> std::expected<std::uint64_t, std::error_code> {
-            struct stat about {};
-            if (::fstat(descriptor, &about) != 0) return said_errno();
-            return static_cast<std::uint64_t>(about.st_size);
-        });
+    return aside([descriptor = descriptor_]() -> std::expected<std::uint64_t, std::error_code> {
+        struct stat about {};
+        if (::fstat(descriptor, &about) != 0) return said_errno();
+        return static_cast<std::uint64_t>(about.st_size);
+    });
 }
 
 report file::resize(std::uint64_t size) {
     if (!is_offset(size, 0)) return said(std::errc::invalid_argument);
-    return try_blocking([descriptor = descriptor_, size] {
+    return aside([descriptor = descriptor_, size] {
         return repeat([&] { return ::ftruncate(descriptor, static_cast<off_t>(size)); });
     });
 }
 
 // --- whole files
 
-std::expected<std::string, std::error_code> read_file(std::string_view path, std::size_t most) {
-    std::expected<file, std::error_code> opened = file::open(path);
-    if (!opened) return std::unexpected(opened.error());
+namespace {
+
+std::expected<std::string, std::error_code> whole_text(int descriptor, std::size_t most) {
     // Some say that they are empty and are not (those of /proc).
-    const auto text = try_blocking(
-        [descriptor = opened->descriptor(), most]() -> std::expected<std::string, std::error_code> {
-            std::string all;
-            for (std::size_t room = 4096;; room = std::min(room * 2, std::size_t{1} << 24)) {
-                const std::size_t before = all.size();
-                if (before > most) return said(std::errc::file_too_large);
-                all.resize(before + room);
-                const auto n = read_all(descriptor, before,
-                                        std::as_writable_bytes(std::span(all).subspan(before)));
-                if (!n) return std::unexpected(n.error());
-                all.resize(before + *n);
-                if (*n < room) break;
-            }
-            if (all.size() > most) return said(std::errc::file_too_large);
-            return all;
-        });
-    return text;
+    std::string all;
+    for (std::size_t room = 4096;; room = std::min(room * 2, std::size_t{1} << 24)) {
+        const std::size_t before = all.size();
+        if (before > most) return said(std::errc::file_too_large);
+        all.resize(before + room);
+        const auto n =
+            read_all(descriptor, before, std::as_writable_bytes(std::span(all).subspan(before)));
+        if (!n) return std::unexpected(n.error());
+        all.resize(before + *n);
+        if (*n < room) break;
+    }
+    if (all.size() > most) return said(std::errc::file_too_large);
+    return all;
+}
+
+}  // namespace
+
+// In one call, as it would be in a plain thread.
+std::expected<std::string, std::error_code> read_file(std::string_view path, std::size_t most) {
+    return aside([name = std::string(path), most]() -> std::expected<std::string, std::error_code> {
+        const std::expected<file, std::error_code> opened = file::open(name);
+        if (!opened) return std::unexpected(opened.error());
+        return whole_text(opened->descriptor(), most);
+    });
 }
 
 report write_file(std::string_view path, std::span<const std::byte> bytes) {
-    std::expected<file, std::error_code> opened = file::open(path, for_writing);
-    if (!opened) return std::unexpected(opened.error());
-    if (const report written = opened->write_at(0, bytes); !written) return written;
-    return opened->close();
+    const steady_bytes steady(bytes);
+    return aside([name = std::string(path), all = steady.bytes()]() -> report {
+        std::expected<file, std::error_code> opened = file::open(name, for_writing);
+        if (!opened) return std::unexpected(opened.error());
+        if (const report written = opened->write_at(0, all); !written) return written;
+        return opened->close();
+    });
 }
 
 }  // namespace weft::inline v0::io

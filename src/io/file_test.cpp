@@ -12,6 +12,7 @@
 #include <optional>
 #include <semaphore>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <weft/exec/loop.hpp>
@@ -188,13 +189,13 @@ WEFT_TEST("file: a read that is cancelled in its middle is not the end of the fi
     ::posix_fadvise(one.descriptor(), 0, 0, POSIX_FADV_RANDOM);
     std::vector<std::byte> buffer(text.size());
     CHECK(one.read_at(0, std::span(buffer).first(4096)).value() == 4096);
-    io::side_pool& shared = io::shared_side_pool();
+    io::side_pool& shared = io::file_side_pool();
     shared.end_idle();
     const unsigned limit = shared.limit();
     shared.set_limit(1);
     std::binary_semaphore held(0);
     loop s;
-    go(s, [&] { io::blocking([&] { held.acquire(); }); });
+    go(s, [&] { io::blocking(shared, [&] { held.acquire(); }); });
     fiber reads(s, [&] {
         const auto got = one.read_at(0, buffer);
         if (got) {
@@ -209,6 +210,19 @@ WEFT_TEST("file: a read that is cancelled in its middle is not the end of the fi
     });
     s.run();
     shared.set_limit(limit);
+}
+
+// As many as there may be, each of which waits for what a fiber does once it has read a file.
+POOL_TEST("file: blocking calls of a program keep no file waiting") {
+    io::side_pool& side = io::shared_side_pool();
+    std::counting_semaphore<256> open{0};
+    const unsigned limit = side.limit();
+    for (unsigned i = 0; i < limit; ++i) go(p, [&] { io::blocking([&] { open.acquire(); }); });
+    while (side.counters().running < limit) std::this_thread::yield();
+    fiber reads(p, options(), [] { CHECK(io::read_file("/proc/self/comm").has_value()); });
+    reads.join();
+    open.release(limit);
+    p.drain();
 }
 
 WEFT_TEST("file: works in a plain thread") {

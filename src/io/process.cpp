@@ -1,4 +1,4 @@
-// process.cpp - processes: posix_spawn on the side pool, pidfd for all that comes after.
+// process.cpp - processes: posix_spawn on a side pool, pidfd for all that comes after.
 //
 // posix_spawn starts the program without copying the address space, with all signals blocked until
 // the program runs and our handlers taken back, so it is safe beside any number of threads. What is
@@ -269,7 +269,7 @@ void process::abandon() noexcept {
     if (id_ == 0 || ended_ || !handle_) return;
     static_cast<void>(kill());
     try {
-        weft::detail::side_access::launch(shared_side_pool(), reaper(handle_.release()));
+        weft::detail::side_access::launch(file_side_pool(), reaper(handle_.release()));
     } catch (...) {}
 }
 
@@ -277,8 +277,8 @@ result<process> process::spawn(std::vector<std::string> command, process_options
     if (command.empty() || command[0].empty() || has_zero(command) ||
         has_zero(options.environment) || options.folder.contains('\0'))
         return said(EINVAL);
-    result<started> begun =
-        try_blocking([command = std::move(command), options = std::move(options)]() mutable {
+    result<started> begun = try_blocking(
+        file_side_pool(), [command = std::move(command), options = std::move(options)]() mutable {
             return start(std::move(command), std::move(options));
         });
     if (!begun) return std::unexpected(begun.error());

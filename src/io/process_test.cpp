@@ -259,13 +259,13 @@ WEFT_TEST("process: one that is left leaves no zombie") {
     loop s;
     go(s, [&] { left.reset(); });
     s.run();
-    io::shared_side_pool().end_idle();
-    while (io::shared_side_pool().counters().running != 0) std::this_thread::yield();
+    io::file_side_pool().end_idle();
+    while (io::file_side_pool().counters().running != 0) std::this_thread::yield();
     CHECK(::kill(id, 0) != 0);
 }
 
 WEFT_TEST("process: one that is left is waited for also when no thread can be made") {
-    io::shared_side_pool().end_idle();
+    io::file_side_pool().end_idle();
     const std::size_t before = weft_test::open_descriptors();
     std::optional<process> left = shell("exec sleep 1000");
     const pid_t id = left->id();

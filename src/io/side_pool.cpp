@@ -355,6 +355,12 @@ side_pool& shared_side_pool() {
     return *pool;
 }
 
+side_pool& file_side_pool() {
+    static auto* const pool = new side_pool({.name = "weft-files"});
+    static const last_call at_exit(*pool->core_);
+    return *pool;
+}
+
 }  // namespace io
 
 namespace detail {

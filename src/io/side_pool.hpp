@@ -121,8 +121,8 @@ struct side_access {
         return on.core_->withdraw(call);
     }
 
-    /// For the system's look-ups of names, which may take long: however many do, they keep no file
-    /// waiting. As shared_side_pool() otherwise.
+    /// For the system's look-ups of names, which may take long: however many do, they keep nothing
+    /// else waiting. As shared_side_pool() otherwise.
     [[nodiscard]] static io::side_pool& for_names();
 };
 

@@ -58,8 +58,9 @@ count send_once(int number, std::span<const std::byte> bytes) {
 // On the side pool; the bytes go through the heap, so that a swapped fiber may be away.
 count read_aside(int number, std::span<std::byte> buffer) {
     using bytes = std::vector<std::byte>;
-    const auto got =
-        io::try_blocking([number, size = buffer.size()]() -> std::expected<bytes, std::error_code> {
+    const auto got = io::try_blocking(
+        io::file_side_pool(),
+        [number, size = buffer.size()]() -> std::expected<bytes, std::error_code> {
             bytes all(size);
             const count counts = counted(
                 detail::system_call_again([&] { return ::read(number, all.data(), size); }));
@@ -74,6 +75,7 @@ count read_aside(int number, std::span<std::byte> buffer) {
 
 count write_aside(int number, std::span<const std::byte> bytes) {
     return io::try_blocking(
+        io::file_side_pool(),
         [number, all = std::vector<std::byte>(bytes.begin(), bytes.end())]() -> count {
             for (;;) {
                 const count put = write_once(number, all);

@@ -158,6 +158,7 @@ private:
     friend std::invoke_result_t<std::decay_t<F>> blocking(side_pool& on, F&& function);
 
     friend side_pool& shared_side_pool();
+    friend side_pool& file_side_pool();
     friend detail::side_access;
 
     /// Runs it on one of the threads while this fiber waits. The error says that it did not run.
@@ -166,10 +167,13 @@ private:
     std::unique_ptr<detail::side_pool_core> core_;
 };
 
-/// The one that everything here uses which is told no other. It is made at the first call and is
-/// never destroyed; at the program's exit its idle threads end, and a call that still runs then
-/// ends with the program.
+/// The one of blocking() that is told no other. It is made at the first call and is never
+/// destroyed; at the program's exit its idle threads end, and a call that still runs then ends with
+/// the program.
 [[nodiscard]] side_pool& shared_side_pool();
+/// The one on which files, and programs, are opened and used. Calls of a program that take long, or
+/// that wait for what a fiber will do, keep no file waiting. As shared_side_pool() otherwise.
+[[nodiscard]] side_pool& file_side_pool();
 
 /// What the function returns or throws, on a thread where it may block.
 /// Suspends: always, in a fiber. Cancel: a call that has not begun is withdrawn, and this throws

@@ -4,9 +4,9 @@
 //     log.append(bytes).value();
 //     std::string text = io::read_file("settings").value();
 //
-// The calls that may sleep on a disk run on the side pool (blocking.hpp). What the kernel has in
-// memory already is read at once, on the worker. A file has no position of its own, so any number
-// of fibers may use one at a time.
+// The calls that may sleep on a disk run on a side pool of their own (blocking.hpp). What the
+// kernel has in memory already is read at once, on the worker. A file has no position of its own,
+// so any number of fibers may use one at a time.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -72,7 +72,7 @@ public:
     process() noexcept = default;
     process(process&& other) noexcept;
     process& operator=(process&& other) noexcept;
-    /// If it has not been waited for, it is killed, and a thread of the side pool waits for it.
+    /// If it has not been waited for, it is killed, and a thread of a side pool waits for it.
     ~process();
 
     /// The first word is the program, looked for in PATH.

@@ -5,7 +5,7 @@
 //
 // They may be terminals, pipes, sockets or files. Other programs may have them, too: so they are
 // not made non-blocking, which would hold for those as well. What can be waited for is waited for
-// and then used in pieces that do not block; files go through the side pool.
+// and then used in pieces that do not block; files go through a side pool.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
