@@ -57,29 +57,35 @@ struct totals {
     std::atomic<long> broken = 0;
 };
 
-// One message at a time. One whose answer does not come is counted as broken and not sent again.
-void client(const io::address& to, long count, totals& all) {
-    while (all.next < count) {
+enum class unanswered : bool { given_up, sent_again };
+
+// One message at a time. One whose answer does not come is counted as broken.
+void client(const io::address& to, long count, totals& all, unanswered then) {
+    long number = all.next++;
+    while (number < count) {
         auto stream = io::tcp_stream::connect(to);
         if (!stream) continue;
         io::buffered_reader lines(*stream);
-        for (long number = 0; (number = all.next++) < count;) {
+        while (number < count) {
             const std::string text = message(number);
             const bool sent = stream->write_all(text).has_value();
             const auto back =
                 sent ? lines.read_until("\n") : io::result<std::string_view>(std::unexpect);
             if (!back) {
                 ++all.broken;
+                if (then == unanswered::given_up) number = all.next++;
                 break;
             }
             if (*back != text) ADD_FAILURE() << "not what was sent: " << number;
             ++all.answered;
+            number = all.next++;
         }
     }
 }
 
 // Everything is on the pool of the test; what is shared is not on its fibers' stacks.
-void soak(pool& p, stack_kind kind, long count, int drop_one_in) {
+void soak(pool& p, stack_kind kind, long count, int drop_one_in,
+          unanswered then = unanswered::given_up) {
     auto listener = io::tcp_listener::bind(io::address::loopback_ipv4(0)).value();
     const auto counter = std::make_shared<echo_counter>(count);
     fiber server(p, [&] { io::serve(listener, [counter](peer& c) { (*counter)(c); }); });
@@ -91,7 +97,7 @@ void soak(pool& p, stack_kind kind, long count, int drop_one_in) {
         clients.add();
         go(p, {.kind = kind}, [&] {
             const auto done = clients.guard();
-            client(proxy.where(), count, all);
+            client(proxy.where(), count, all, then);
         });
     }
     clients.wait();
@@ -99,16 +105,19 @@ void soak(pool& p, stack_kind kind, long count, int drop_one_in) {
     between.join();
     server.request_stop();
     server.join();
-    CHECK(all.answered + all.broken == count);
     CHECK((all.broken == 0) == (drop_one_in == 0));
     CHECK(proxy.pieces() > count);
+    const long broken = all.broken;
+    const bool again = then == unanswered::sent_again;
+    CHECK(all.answered == (again ? count : count - broken));
     long served = 0;
     for (const std::atomic<int>& times : counter->came) {
-        if (times > 1) ADD_FAILURE() << "a message came twice";
+        if (!again && times > 1) ADD_FAILURE() << "a message came twice";
+        if (again && times == 0) ADD_FAILURE() << "a message never came";
         served += times;
     }
     CHECK(served >= all.answered);
-    CHECK(served <= count);
+    CHECK(served <= all.answered + broken);  // none more often than it was sent
 }
 
 // All clients have got an answer before any goes on, and then each writes while it reads.
@@ -180,6 +189,13 @@ WEFT_TEST("chaos: stress, every message comes once through a proxy that splits a
 
 WEFT_TEST("chaos: stress, no message comes twice when connections are dropped in the middle") {
     on_every_pool([](pool& p, stack_kind kind) { soak(p, kind, stress_count(20'000), 50); });
+}
+
+// Whoever counts the first of its kind alone has had each once.
+WEFT_TEST("chaos: stress, what is sent again until it is answered comes at least once") {
+    on_every_pool([](pool& p, stack_kind kind) {
+        soak(p, kind, stress_count(20'000), 50, unanswered::sent_again);
+    });
 }
 
 WEFT_TEST("chaos: stress, sixteen connections under way at once, both ways at once") {

@@ -481,6 +481,7 @@ WEFT_TEST("io: stress, a slow reader holds the writer back, and nothing is kept 
         for (std::size_t i = 0; stream->read_exactly(std::as_writable_bytes(std::span(numbers)));) {
             if (written > i) most = std::max(most, written - i);
             for (const std::uint64_t number : numbers) REQUIRE(number == i++);
+            if (i % (1 << 17) == 0) memory = std::max(memory, resident());
             if (i % 1024 == 0) yield();
         }
     });
