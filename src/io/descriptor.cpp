@@ -4,7 +4,6 @@
 #include <weft/io/descriptor.hpp>
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
