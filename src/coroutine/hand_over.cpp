@@ -19,13 +19,8 @@ namespace {
 // the spin lasts about two wakes, and the answer of one who is awake comes in a fraction of one.
 constexpr std::chrono::microseconds patience{50};
 
-bool has_a_processor_to_spare() noexcept {
-    static const bool several = [] {
-        cpu_set_t allowed;
-        return ::sched_getaffinity(0, sizeof allowed, &allowed) == 0 && CPU_COUNT(&allowed) > 1;
-    }();
-    return several;
-}
+// How many times as long as a vain spin took there is no other.
+constexpr int caution = 10;
 
 }  // namespace
 
@@ -37,26 +32,33 @@ void hand_over::give(side to) noexcept {
 
 // Pauses between any two looks, from the first on. Looking all the time takes longer, though a
 // pause is 50 ns on some processors (102 against 75 ns a hand-over): several looks are then on
-// their way, and begin anew when the word changes under them. The clock is not read before an
-// answer is late.
-bool hand_over::comes_soon(side mine) const noexcept {
-    const auto comes_within = [&](int looks) {
-        for (int i = 0; i < looks; ++i) {
-            if (turn_of(word_.load(std::memory_order_acquire)) == mine) return true;
-            pause();
-        }
-        return false;
-    };
-    if (comes_within(100)) return true;
-    const auto until = std::chrono::steady_clock::now() + patience;
-    do {
-        if (comes_within(20)) return true;
-    } while (std::chrono::steady_clock::now() < until);
+// their way, and begin anew when the word changes under them.
+bool hand_over::comes_at_once(side mine) const noexcept {
+    for (int looks = 20; looks > 0; --looks) {
+        if (is_turn_of(mine)) return true;
+        pause();
+    }
     return false;
 }
 
+// Who should run may need this processor: then it has it at once, and not when patience is at its
+// end. If instead a stranger takes it, or if the answer takes its time, the spin was in vain, and
+// costs a tenth of what follows at most.
+bool hand_over::comes_soon(side mine) noexcept {
+    using std::chrono::steady_clock;
+    const steady_clock::time_point start = steady_clock::now();
+    if (start < spin_again_[mine]) return false;
+    for (;;) {
+        ::sched_yield();
+        const bool has_come = is_turn_of(mine);
+        const steady_clock::duration taken = steady_clock::now() - start;
+        if (taken >= patience) spin_again_[mine] = start + taken + caution * taken;
+        if (has_come || taken >= patience) return has_come;
+    }
+}
+
 void hand_over::await(side mine, bool soon) noexcept {
-    if (soon && has_a_processor_to_spare() && comes_soon(mine)) return;
+    if (soon && (comes_at_once(mine) || comes_soon(mine))) return;
     for (;;) {
         std::uint32_t seen = word_.load(std::memory_order_acquire);
         if (turn_of(seen) == mine) return;

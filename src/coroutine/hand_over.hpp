@@ -17,6 +17,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 
 #include <weft/base/version.hpp>
@@ -30,17 +31,23 @@ public:
     /// Lets the other side run; the caller then awaits its own turn, or ends.
     void give(side to) noexcept;
 
-    /// Returns when it is this side's turn: after a short spin if the machine has a processor to
-    /// spare for it and the caller expects an answer soon, else asleep.
+    /// Returns when it is this side's turn: after a short spin if the caller expects an answer soon
+    /// and spinning was not in vain of late, else asleep.
     void await(side mine, bool soon) noexcept;
 
 private:
-    [[nodiscard]] bool comes_soon(side mine) const noexcept;
+    [[nodiscard]] bool comes_at_once(side mine) const noexcept;
+    [[nodiscard]] bool comes_soon(side mine) noexcept;
+    [[nodiscard]] bool is_turn_of(side mine) const noexcept {
+        return turn_of(word_.load(std::memory_order_acquire)) == mine;
+    }
 
     // Bit 0: whose turn it is. Bit 1: the other side, whose turn it is not, sleeps.
     static constexpr std::uint32_t asleep = 2;
     static std::uint32_t turn_of(std::uint32_t word) noexcept { return word & ~asleep; }
     std::atomic<std::uint32_t> word_ = resumer;
+    // When a side may spin again; it alone knows.
+    std::chrono::steady_clock::time_point spin_again_[2];
 };
 
 }  // namespace weft::inline v0::detail

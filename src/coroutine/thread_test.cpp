@@ -8,9 +8,7 @@
 #include <pthread.h>
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
-#include <ctime>
 #include <memory>
 #include <set>
 #include <string>
@@ -42,13 +40,6 @@ std::size_t stack_size_of_this_thread() {
     ::pthread_attr_getstack(&attributes, &low, &size);
     ::pthread_attr_destroy(&attributes);
     return size;
-}
-
-// Of all threads of this process.
-std::chrono::nanoseconds processor_time() {
-    timespec now{};
-    ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
 }
 
 // How many threads have ended that asked to be counted: thread_locals are destroyed at the end.
@@ -101,32 +92,6 @@ WEFT_TEST("thread: a body stays on its thread, whoever resumes it") {
     CHECK((seen == std::vector<std::thread::id>(4, seen[0])));
 }
 
-WEFT_TEST("thread: control is handed over in the order of the program, never the kernel's") {
-    thread_cache threads;
-    std::string log;
-    const auto body = [&log](char letter) {
-        return [&log, letter] {
-            for (int i = 0; i < 3; ++i) {
-                log += letter;
-                yield();
-            }
-        };
-    };
-    std::string expected;
-    thread_coroutine a({.threads = &threads}, body('a'));
-    thread_coroutine b({.threads = &threads}, body('b'));
-    thread_coroutine c({.threads = &threads}, body('c'));
-    for (int i = 0; i < 3; ++i) {
-        for (thread_coroutine* one : {&c, &a, &b}) {
-            log += '(';
-            one->resume();
-            log += ')';
-        }
-        expected += "(c)(a)(b)";
-    }
-    CHECK(log == expected);
-}
-
 WEFT_TEST("thread: one that resumes another waits for it") {
     thread_cache threads;
     std::string log;
@@ -144,17 +109,6 @@ WEFT_TEST("thread: one that resumes another waits for it") {
     });
     outer.resume();
     CHECK(log == "12345");
-}
-
-// The sleep makes nothing happen: it is the time in which nothing may.
-WEFT_TEST("thread: nobody busy-waits who was created and not resumed, or who yielded") {
-    std::vector<thread_coroutine> all;
-    for (int i = 0; i < 8; ++i) all.emplace_back([] { yield(); });
-    for (std::size_t i = 0; i < 4; ++i) all[i].resume();
-    constexpr std::chrono::milliseconds asleep(200);
-    const auto before = processor_time();
-    std::this_thread::sleep_for(asleep);
-    CHECK(processor_time() - before < asleep / 4);
 }
 
 WEFT_TEST("thread: without a cache the thread is joined when the body has ended") {
@@ -327,22 +281,6 @@ WEFT_TEST("thread: what a resumer writes is not on the cache line that the body 
     CHECK(address(made.yield_function) >= address(made.now) + line);
     CHECK(address(made.unwinding) >= address(made.now) + line);
     CHECK(address(made.back_end) >= address(made.now) + line);
-}
-
-WEFT_TEST("thread: stress on the hand-over, to and fro") {
-    const long rounds = stress_count(1'000'000);
-    long ball = 0;  // not atomic: the hand-over orders every access
-    thread_coroutine c([&] {
-        for (;;) {
-            ++ball;
-            yield();
-        }
-    });
-    for (long i = 0; i < rounds; ++i) {
-        c.resume();
-        ++ball;
-    }
-    CHECK(ball == 2 * rounds);
 }
 
 WEFT_TEST("thread: stress on one cache from several threads at once") {
