@@ -6,6 +6,7 @@
 #include <limits.h>
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 #include <system_error>
 
@@ -18,6 +19,8 @@
 namespace weft::inline v0::detail {
 
 namespace {
+
+using thread_name = std::array<char, 16>;  // what Linux keeps, with a zero at the end
 
 void check(int error, const char* what) {
     if (error != 0) throw std::system_error(error, std::generic_category(), what);
@@ -86,21 +89,27 @@ void* coroutine_thread::main(void* self) {
     return nullptr;
 }
 
-// What runs is this thread's activity from its first enter to its end.
+// What runs is this thread's activity from its first enter to its end, and the thread has its name
+// as long.
 void coroutine_thread::run() noexcept {
     const stack bounds = stack_of_this_thread();
+    thread_name own{};
+    ::pthread_getname_np(::pthread_self(), own.data(), own.size());
     turn_.await(hand_over::body, false);
     while (entry_ != nullptr) {
         activity_->set_stack(bounds.low, bounds.size);
         this_thread_block().running = activity_;
-        if (const std::string_view given = activity_->name; !given.empty()) {
-            char name[16] = {};
-            std::ranges::copy(given.substr(0, 15), name);
-            ::pthread_setname_np(thread_, name);
+        const std::string_view given = activity_->name;
+        const bool renamed = !given.empty();
+        if (renamed) {
+            thread_name name{};
+            std::ranges::copy(given.substr(0, name.size() - 1), name.begin());
+            ::pthread_setname_np(thread_, name.data());
         }
         if (measured_) paint_below_here(bounds);
         entry_(argument_);
         this_thread_block().running = nullptr;
+        if (renamed) ::pthread_setname_np(thread_, own.data());
         turn_.give(hand_over::resumer);
         turn_.await(hand_over::body, false);
     }

@@ -235,6 +235,18 @@ WEFT_TEST("thread: has the coroutine's name, as far as the system keeps it") {
     CHECK(threads.started() == 1);
 }
 
+WEFT_TEST("thread: a cached thread does not keep the name of a coroutine that ended") {
+    thread_cache threads;
+    const std::string before = name_of_this_thread();
+    std::string after = "none";
+    thread_coroutine named({.name = "collector", .threads = &threads}, [] {});
+    named.resume();
+    thread_coroutine nameless({.threads = &threads}, [&] { after = name_of_this_thread(); });
+    nameless.resume();
+    CHECK(after == before);
+    CHECK(threads.started() == 1);
+}
+
 WEFT_TEST("thread: has at least the stack that was asked for") {
     for (const std::size_t asked : {16'384U, 100'000U, 3'000'000U}) {
         std::size_t size = 0;
