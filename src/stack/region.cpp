@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stack/region.hpp"
 
+#include <mutex>
+
 #include "stack/guard.hpp"
 
 namespace weft::inline v0::detail {
@@ -11,10 +13,9 @@ namespace {
 
 constinit std::atomic<region*> regions = nullptr;
 
-bool claim(region& node, std::size_t size) noexcept {
-    std::size_t none = 0;
-    return node.size.compare_exchange_strong(none, size, std::memory_order_acq_rel);
-}
+// Who adds and removes; a handler takes no lock.
+constinit std::mutex changing;
+constinit region* free_ones = nullptr;  // guarded by it
 
 struct found_region {
     std::byte* base = nullptr;  // nullptr: there is none
@@ -35,27 +36,26 @@ found_region find(const std::byte* address) noexcept {
 }  // namespace
 
 region* add_region(std::byte* base, std::size_t size, std::size_t stride) {
-    region* node = regions.load(std::memory_order_acquire);
-    while (node != nullptr && !claim(*node, size)) node = node->next;
-    const bool is_new = node == nullptr;
-    if (is_new) node = new region;
+    const std::lock_guard lock(changing);
+    region* const node = free_ones != nullptr ? free_ones : new region;
+    const bool is_new = node != free_ones;
+    if (!is_new) free_ones = node->next_free;
     node->base.store(base, std::memory_order_relaxed);
     node->stride.store(stride, std::memory_order_relaxed);
-    node->size.store(size,
-                     std::memory_order_release);  // pairs with the acquire in find
+    node->size.store(size, std::memory_order_release);  // pairs with the acquire in find
     if (is_new) {
         node->next = regions.load(std::memory_order_relaxed);
-        while (!regions.compare_exchange_weak(node->next, node, std::memory_order_release,
-                                              std::memory_order_relaxed)) {}
+        regions.store(node, std::memory_order_release);  // the same
     }
     return node;
 }
 
-// The base first: whoever claims the node next gives it a size before a base, and nothing of
-// another owner's may seem to be in it meanwhile.
 void remove_region(region* gone) noexcept {
+    const std::lock_guard lock(changing);
     gone->base.store(nullptr, std::memory_order_relaxed);
     gone->size.store(0, std::memory_order_release);
+    gone->next_free = free_ones;
+    free_ones = gone;
 }
 
 bool is_in_region(const std::byte* address) noexcept { return find(address).base != nullptr; }

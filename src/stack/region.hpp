@@ -2,11 +2,11 @@
 //
 // A signal handler can take no lock, so the regions stand in a list that only ever grows at its
 // head. A region whose memory is gone is marked free (size 0) and used again; nodes are never
-// deleted.
+// deleted. Those who add and remove have a lock, and a list of the free ones.
 //
 //   adder                                      handler
 //   fill the node, then size (release)         walk from head (acquire), next is fixed once linked
-//   link: head = node (release, CAS)           size (acquire) != 0: base, stride are valid
+//   link: head = node (release)                size (acquire) != 0: base, stride are valid
 //
 // A handler that reads a node while another thread reuses it may see a mix; it then describes a
 // fault wrongly in a program that is about to die. It never follows a bad pointer.
@@ -26,6 +26,7 @@ struct region {
     std::atomic<std::size_t> size = 0;    // 0: free
     std::atomic<std::size_t> stride = 0;  // guard and stack of one slot
     region* next = nullptr;               // fixed once linked
+    region* next_free = nullptr;          // of those who add and remove
 };
 
 /// Registers memory cut into slots, each a guard below a stack. Fails: std::bad_alloc.

@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <map>
 #include <mutex>
 #include <new>
 #include <system_error>
@@ -222,20 +223,19 @@ private:
 struct stack_depot::implementation {
     guard_kind guard;
     std::array<size_class, classes.size()> pooled;
-    // Stacks larger than any class, each a mapping of its own.
+    // Stacks larger than any class, each a mapping of its own, by its lowest address.
     mutable std::mutex mutex;
-    std::vector<chunk> large;
+    std::map<const std::byte*, chunk> large;
 
     stack take_large(std::size_t size) {
         const std::size_t stride = (size + page - 1) / page * page + guard_size;
         const std::lock_guard lock(mutex);
-        large.reserve(large.size() + 1);
         const chunk fresh = reserve(stride, stride);
         try {
-            const stack cut_stack = cut(fresh.base, stride, guard);
-            large.push_back(fresh);
-            return cut_stack;
+            large.emplace(fresh.base, fresh);
+            return cut(fresh.base, stride, guard);
         } catch (...) {
+            large.erase(fresh.base);
             release(fresh);
             throw;
         }
@@ -243,12 +243,11 @@ struct stack_depot::implementation {
 
     void give_back_large(stack taken) noexcept {
         const std::lock_guard lock(mutex);
-        const auto found = std::ranges::find(large, taken.low - guard_size, &chunk::base);
+        const auto found = large.find(taken.low - guard_size);
         WEFT_ASSERT(found != large.end(), "stack depot: given a stack that it did not hand out");
         detail::forget_stack(taken);
-        release(*found);
-        *found = large.back();
-        large.pop_back();
+        release(found->second);
+        large.erase(found);
     }
 };
 
@@ -313,7 +312,7 @@ stack_counters stack_depot::counters() const noexcept {
     const std::lock_guard lock(implementation_->mutex);
     sum.live += implementation_->large.size();
     sum.mapped += implementation_->large.size();
-    for (const chunk& c : implementation_->large) sum.reserved_bytes += c.size;
+    for (const auto& [low, c] : implementation_->large) sum.reserved_bytes += c.size;
     return sum;
 }
 

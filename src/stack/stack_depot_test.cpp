@@ -1,6 +1,7 @@
 // stack_depot_test.cpp - sizes, order and counters of the depot, and what it refuses.
 //
-// The guards are in guard_test.cpp, failures of the system in out_of_memory_test.cpp.
+// The guards are in guard_test.cpp, failures of the system in out_of_memory_test.cpp, stacks larger
+// than any class in large_stack_test.cpp.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <weft/stack/stack_depot.hpp>
@@ -162,40 +163,6 @@ WEFT_TEST("stack depot: every byte of a stack is usable, and its ends are at pag
         CHECK(s.span().back() == std::byte{0x5a});
         depot.give_back(s);
     }
-}
-
-WEFT_TEST("stack depot: a large stack has a mapping of its own, which ends when it is given back") {
-    stack_depot depot;
-    const memory_probe probe;
-    const stack_counters before = depot.counters();
-    const stack large = depot.take(large_request());
-    CHECK(large.size >= large_request());
-    CHECK(probe.usable(large));
-    const stack_counters meanwhile = depot.counters();
-    CHECK(meanwhile.live == 1);
-    CHECK(meanwhile.mapped == before.mapped + 1);
-    CHECK(meanwhile.reserved_bytes ==
-          before.reserved_bytes + large.size + weft::detail::guard_size);
-    depot.give_back(large);
-    CHECK(!probe.readable(large.low));
-    CHECK(!probe.readable(large.high() - 1));
-    CHECK(same(depot.counters(), before));
-}
-
-WEFT_TEST("stack depot: large stacks may be given back in any order") {
-    stack_depot depot;
-    const memory_probe probe;
-    const stack a = depot.take(large_request());
-    const stack b = depot.take(large_request() * 3);
-    const stack c = depot.take(large_request() * 2);
-    depot.give_back(a);
-    CHECK(probe.usable(b));
-    CHECK(probe.usable(c));
-    depot.give_back(c);
-    CHECK(probe.usable(b));
-    depot.give_back(b);
-    CHECK(depot.counters().live == 0);
-    CHECK(depot.counters().reserved_bytes == 0);
 }
 
 WEFT_TEST("stack depot: its counters follow every stack") {
