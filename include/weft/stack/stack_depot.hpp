@@ -40,10 +40,10 @@ struct stack_depot_options {
 
 /// What a depot has.
 struct stack_counters {
-    std::size_t live = 0;                 // taken and not given back
+    std::size_t live = 0;                 // taken and not given back, those in caches included
     std::size_t idle = 0;                 // given back and ready to be taken
     std::size_t reserved_bytes = 0;       // address space, guards included
-    std::size_t mapped = 0;               // reservations made so far
+    std::size_t mapped = 0;               // how many reservations that is
     guard_kind guard = guard_kind::best;  // the kind in use
 };
 
