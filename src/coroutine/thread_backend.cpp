@@ -22,11 +22,11 @@ struct thread_cache::implementation {
 
     detail::coroutine_thread* take(std::size_t stack_size) {
         const std::lock_guard lock(mutex);
-        for (auto& thread : idle) {
-            if (thread->stack_size() < stack_size) continue;
-            std::swap(thread, idle.back());
-            detail::coroutine_thread* const found = idle.back().release();
-            idle.pop_back();
+        // The one given back last, if its stack is large enough: it is the warmest.
+        for (auto thread = idle.end(); thread != idle.begin();) {
+            if ((*--thread)->stack_size() < stack_size) continue;
+            detail::coroutine_thread* const found = thread->release();
+            idle.erase(thread);
             ++in_use;
             return found;
         }

@@ -156,6 +156,22 @@ WEFT_TEST(
     CHECK(threads.idle() == 1);
 }
 
+WEFT_TEST("thread: of several cached threads the one given back last serves the next coroutine") {
+    thread_cache threads;
+    std::vector<std::thread::id> seen;
+    const auto note = [&seen] { seen.push_back(std::this_thread::get_id()); };
+    {
+        std::vector<thread_coroutine> all;
+        for (int i = 0; i < 4; ++i)
+            all.emplace_back(weft::coroutine_options{.threads = &threads}, note);
+        for (const std::size_t i : {3U, 1U, 0U, 2U}) all[i].resume();
+    }
+    const std::thread::id last = seen.back();
+    seen.clear();
+    for (int i = 0; i < 4; ++i) thread_coroutine({.threads = &threads}, note).resume();
+    CHECK((seen == std::vector<std::thread::id>(4, last)));
+}
+
 WEFT_TEST("thread: one that was never resumed gives its thread back as well") {
     thread_cache threads;
     for (int i = 0; i < 10; ++i) const thread_coroutine c({.threads = &threads}, [] {});
