@@ -86,14 +86,14 @@ WEFT_NO_SANITIZE void copy_shadow(std::byte* to, const std::byte* from, std::siz
 
 // The shadow of the frames, with their red zones, is kept aside. So is a copy of the bytes, for
 // LSan alone: it looks for pointers neither in poisoned memory nor in a buffer of the user's.
-std::uintptr_t hide_bytes(std::span<std::byte> parked) noexcept {
+std::uintptr_t hide_bytes(std::span<std::byte> whole_stack, std::span<std::byte> parked) noexcept {
     const shadow_map map;
     const std::size_t size = parked.size() >> map.scale;
     auto* const kept = static_cast<std::byte*>(std::malloc(parked.size() + size + 1));
     WEFT_ASSERT(kept != nullptr, "coroutine: no memory for ASan's shadow of a parked one");
     copy_bytes(kept, parked.data(), parked.size());
     copy_shadow(kept + parked.size(), map.of(parked.data()), size);
-    __asan_poison_memory_region(parked.data(), parked.size());
+    close_stack(whole_stack);
     return reinterpret_cast<std::uintptr_t>(kept);
 }
 
@@ -101,10 +101,18 @@ bool show_bytes(std::span<std::byte> whole_stack, std::span<std::byte> parked,
                 std::uintptr_t hidden) noexcept {
     const shadow_map map;
     auto* const kept = reinterpret_cast<std::byte*>(hidden);
-    __asan_unpoison_memory_region(whole_stack.data(), whole_stack.size());
+    open_stack(whole_stack);
     copy_shadow(map.of(parked.data()), kept + parked.size(), parked.size() >> map.scale);
     std::free(kept);
     return true;
+}
+
+void close_stack(std::span<std::byte> whole_stack) noexcept {
+    __asan_poison_memory_region(whole_stack.data(), whole_stack.size());
+}
+
+void open_stack(std::span<std::byte> whole_stack) noexcept {
+    __asan_unpoison_memory_region(whole_stack.data(), whole_stack.size());
 }
 
 #elif WEFT_CHECKS
@@ -126,7 +134,9 @@ WEFT_NO_SANITIZE std::uintptr_t invert(std::span<std::byte> parked, bool usable_
 
 }  // namespace
 
-std::uintptr_t hide_bytes(std::span<std::byte> parked) noexcept { return invert(parked, true); }
+std::uintptr_t hide_bytes(std::span<std::byte>, std::span<std::byte> parked) noexcept {
+    return invert(parked, true);
+}
 
 // What lies below the stack pointer was not kept (context::lowest_kept()); nobody may expect it.
 bool show_bytes(std::span<std::byte> whole_stack, std::span<std::byte> parked,
@@ -140,11 +150,18 @@ bool show_bytes(std::span<std::byte> whole_stack, std::span<std::byte> parked,
 
 #else
 
-std::uintptr_t hide_bytes(std::span<std::byte>) noexcept { return 0; }
+std::uintptr_t hide_bytes(std::span<std::byte>, std::span<std::byte>) noexcept { return 0; }
 
 bool show_bytes(std::span<std::byte>, std::span<std::byte>, std::uintptr_t) noexcept {
     return true;
 }
+
+#endif
+
+#if !WEFT_ASAN
+
+void close_stack(std::span<std::byte>) noexcept {}
+void open_stack(std::span<std::byte>) noexcept {}
 
 #endif
 

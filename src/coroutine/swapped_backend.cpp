@@ -44,6 +44,7 @@ shared_stack::shared_stack(shared_stack_options options) : options_(options) {
 
 shared_stack::~shared_stack() {
     WEFT_ASSERT(users_ == 0, "shared_stack: destroyed while coroutines use it");
+    if constexpr (detail::hides_bytes) detail::open_stack(stack_.span());
     detail::give_back_known(*options_.stacks, whole_);
 }
 

@@ -39,13 +39,16 @@ namespace detail {
 // After a visit.
 [[gnu::always_inline]] inline void swapped_place::settle(const context& body) noexcept {
     shared_->in_use_ = false;
-    if (shared_->occupant_ == nullptr) return;  // it finished
+    if (shared_->occupant_ == nullptr) {  // it finished
+        if constexpr (hides_bytes) close_stack(shared_->stack_.span());
+        return;
+    }
     const std::byte* lowest = body.lowest_kept();
     if (!shared_->holds(lowest)) [[unlikely]]
         lowest = kept_outside(body);
     used_words_ = static_cast<std::uint32_t>((shared_->kept_below_ - lowest + 7) / 8);
     ++shared_->counters_.parks;
-    if constexpr (hides_bytes) hidden_ = hide_bytes(parked_bytes());
+    if constexpr (hides_bytes) hidden_ = hide_bytes(shared_->stack_.span(), parked_bytes());
 }
 
 [[gnu::always_inline]] inline context& swapped_place::back() noexcept { return *shared_->back_; }

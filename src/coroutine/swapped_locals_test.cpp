@@ -1,14 +1,16 @@
 // swapped_locals_test.cpp - a touch of a parked swapped coroutine's locals is caught, where the
 // build can.
 //
-// ASan reports it at once. Dev builds (WEFT_CHECKS) abort when it was a write and the coroutine
-// goes on; a read gets garbage. Other builds do not look.
+// While nobody runs on the shared stack, that is: the addresses are those of who does. ASan reports
+// it at once. Dev builds (WEFT_CHECKS) abort when it was a write and the coroutine goes on, unless
+// it was copied out; a read gets garbage. Other builds do not look.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <weft/coroutine/coroutine.hpp>
 #include <weft/coroutine/shared_stack.hpp>
 
 #include <weft/base/sanitizer.hpp>
+#include <weft/stack/stack_depot.hpp>
 
 #include "swapped_support.hpp"
 
@@ -34,6 +36,20 @@ struct exposed {
     void use_stack_by_another() {
         swapped_coroutine other({.shared = &shared}, [] { yield_holding(1000); });
         other.resume();
+    }
+};
+
+// The same with a local so far down that the frames of others hardly come there.
+struct exposed_far_down : exposed {
+    exposed_far_down() {
+        c = swapped_coroutine({.shared = &shared}, [this] { run_far_down(); });
+    }
+
+    [[gnu::noinline]] void run_far_down() {
+        volatile int mine[4000] = {41};
+        local = &mine[0];
+        yield();
+        seen = mine[0];
     }
 };
 
@@ -80,6 +96,38 @@ WEFT_TEST("swapped locals: ASan reports one read while it is parked") {
     exposed e;
     e.c.resume();
     EXPECT_DEATH(static_cast<void>(*e.local), "use-after-poison");
+}
+
+WEFT_TEST("swapped locals: ASan reports one touched after another has come and gone") {
+    exposed e;
+    e.c.resume();
+    swapped_coroutine other({.shared = &e.shared}, [] {});
+    other.resume();
+    EXPECT_DEATH(*e.local = 42, "use-after-poison");
+    e.c.resume();
+    CHECK(e.seen == 41);
+}
+
+WEFT_TEST("swapped locals: ASan reports one touched below another that is parked there") {
+    exposed_far_down e;
+    e.c.resume();
+    swapped_coroutine other({.shared = &e.shared}, [] { yield(); });
+    other.resume();
+    EXPECT_DEATH(*e.local = 42, "use-after-poison");
+    e.c.resume();
+    CHECK(e.seen == 41);
+}
+
+WEFT_TEST("swapped locals: ASan lets whoever has the stack next touch it") {
+    weft::stack_depot stacks;
+    weft::stack used;
+    {
+        shared_stack shared({.stacks = &stacks});
+        used = shared.where();
+        swapped_coroutine c({.shared = &shared}, [] {});
+        c.resume();
+    }
+    std::memset(used.low, 0, used.size);
 }
 
 #endif

@@ -8,8 +8,9 @@
 // yields stays where it is until somebody else is resumed; only then the bytes it uses, and no
 // more, move to a buffer. They come back to the same addresses, so pointers among them stay right;
 // but a pointer from elsewhere to a parked one's locals points at somebody else's. Share nothing
-// that lives on such a stack. ASan builds report the touch of a parked one's locals, dev builds
-// abort when they were written (and hand out garbage when read).
+// that lives on such a stack. ASan builds report the touch of a parked one's locals while nobody
+// runs there; dev builds abort when they were written (and hand out garbage when read), unless
+// somebody else has used the stack since.
 //
 // A swapped coroutine may resume another on the same stack: the resumer waits parked, like one that
 // yielded, and goes on when the other yields or ends (docs/switch.md draws it).
