@@ -174,6 +174,30 @@ BACKEND_TEST("back ends: thread_local variables") {
     CHECK(seen == (is_thread<Coroutine> ? 2 : 3));
 }
 
+BACKEND_TEST("back ends: errno and thread_local variables when another thread resumes") {
+    int seen_errno = 0;
+    int seen_variable = 0;
+    variable() = 1;
+    Coroutine c(options(), [&] {
+        variable() = 2;
+        yield();  // so that nothing happens for the first time
+        set_errno(ERANGE);
+        yield();
+        seen_errno = get_errno();
+        seen_variable = variable();
+    });
+    c.resume();
+    c.resume();
+    std::thread([&] {
+        Coroutine(options(), [] {}).resume();  // the first of a thread makes system calls
+        set_errno(EDOM);
+        variable() = 3;
+        c.resume();
+    }).join();
+    CHECK((seen_errno == EDOM) == !is_thread<Coroutine>);
+    CHECK(seen_variable == (is_thread<Coroutine> ? 2 : 3));
+}
+
 BACKEND_TEST("back ends: pthread_self") {
     pthread_t seen{};
     Coroutine c(options(), [&] { seen = self(); });
@@ -239,6 +263,11 @@ WEFT_TEST("back ends: a cached thread has what the coroutine before left in it")
         value = variable();
     });
     second.resume();
+    bool up_if_kept = false;
+    weft::thread_coroutine third({.keep_fp_control = true, .threads = &threads},
+                                 [&] { up_if_kept = rounds_up(); });
+    third.resume();
+    CHECK(up_if_kept);
     CHECK(threads.started() == 1);
     CHECK(blocked);
     CHECK(up);
