@@ -103,7 +103,7 @@ struct own_fiber final : fiber_block {
     using fiber_block::fiber_block;
     using context_type = context;
     framed_context where;
-#if !WEFT_NATIVE_SWITCH
+#if !WEFT_SWITCH_IN_FRAME
     void* unused = nullptr;  // so that no block is as small as fiber_extras (fiber_census.cpp)
 #endif
 };
