@@ -45,12 +45,13 @@ if((CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_
   set(werror OFF)
 endif()
 
-# weft_flags: for the library, its tests, examples and benchmarks; never for users.
+# weft_flags: for the library, its tests, examples and benchmarks; never for users. Programs of
+# peers (the property WEFT_PEER) include what others wrote, and their warnings stop nobody.
 set(optimised $<CONFIG:Release,RelWithDebInfo,MinSizeRel>)
 add_library(weft_flags INTERFACE)
 target_compile_options(weft_flags INTERFACE
   -Wall -Wextra -Wconversion -Wsign-conversion
-  $<$<BOOL:${werror}>:-Werror>
+  $<$<AND:$<BOOL:${werror}>,$<NOT:$<BOOL:$<TARGET_PROPERTY:WEFT_PEER>>>>:-Werror>
   -fstack-clash-protection -fstack-protector-strong
   $<$<STREQUAL:${WEFT_ARCHITECTURE},x86_64>:-fcf-protection=branch>
   $<$<STREQUAL:${WEFT_ARCHITECTURE},aarch64>:-mbranch-protection=standard>)

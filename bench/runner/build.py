@@ -24,23 +24,53 @@ class Build:
     def __init__(self, compiler, folder):
         self.compiler = compiler
         self.folder = folder
+        self.failed = {}  # what was not built, (case, name), and why
 
     def make(self, case):
-        """Configures it, if that was not done, and brings the case's programs up to date."""
+        """Configures it, each time, for what it looks for may have come since; and brings the
+        case's programs up to date. A peer that does not compile is left out."""
         settings = [f"-D{name}={os.environ[name]}" for name in CHECKOUTS if name in os.environ]
         if not (self.folder / "CMakeCache.txt").exists():
             print(f"configuring for {self.compiler}", flush=True)
             settings += [f"-DCMAKE_CXX_COMPILER={self.compiler}"]
-            settings += ["-DWEFT_TESTS=OFF", "-DWEFT_EXAMPLES=OFF"]
-            command = ["cmake", "--preset", "bench", "--log-level=NOTICE", "-B", self.folder]
-            checked(command + settings, stdout=subprocess.DEVNULL)
-        elif settings:
-            checked(["cmake", *settings, self.folder], stdout=subprocess.DEVNULL)
+            settings += ["-DWEFT_TESTS=OFF", "-DWEFT_EXAMPLES=OFF", "--preset", "bench"]
+        checked(["cmake", "--log-level=NOTICE", *settings, "-B", self.folder],
+                stdout=subprocess.DEVNULL)
         used = self.setting("CMAKE_CXX_COMPILER")
         if pathlib.Path(used).name != self.compiler:
             raise Failure(f"the build folder for {self.compiler} is configured for {used}")
+        build = ["cmake", "--build", self.folder, "--parallel", "--target"]
         targets = [f"bench_case_{name}" for name in case.uses()]
-        checked(["cmake", "--build", self.folder, "--parallel", "--target", *targets])
+        complete = subprocess.run([*build, *targets, "--", "-k", "0"], cwd=ROOT).returncode == 0
+        for name in case.uses():
+            self.look_for_failures(name, build, complete)
+        if not complete and not self.failed:
+            raise Failure(f"failed: cmake --build {self.folder}")
+
+    def look_for_failures(self, case, build, complete):
+        """What of a case is not built stands in `failed`; no program of an older state is left,
+        and beside its place the reason, for programs that start others (ring/workload.hpp)."""
+        programs = self.folder / "bench" / case
+        for old in programs.glob("*.failed"):
+            old.unlink()
+        for name in [] if complete else self.programs_of(case):
+            done = subprocess.run([*build, f"bench_{case}_{name}"], cwd=ROOT, text=True,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            if done.returncode == 0:
+                continue
+            if name.startswith("weft"):
+                raise Failure(f"{case}/{name} ({self.compiler}) does not compile")
+            why = "does not compile: " + first_error(done.stdout)
+            print(f"{case}/{name} ({self.compiler}) {why}", flush=True)
+            self.failed[case, name] = why
+            (programs / name).unlink(missing_ok=True)
+            programs.mkdir(parents=True, exist_ok=True)
+            (programs / f"{name}.failed").write_text(why + "\n")
+
+    def programs_of(self, case):
+        command = ["cmake", "--build", self.folder, "--target", "help"]
+        known = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        return sorted(set(re.findall(rf"\bbench_{case}_(\w+)(?=:)", known)))
 
     def setting(self, name):
         cache = (self.folder / "CMakeCache.txt").read_text()
@@ -57,7 +87,7 @@ class Build:
         commands = self.folder / "compile_commands.json"
         entries = json.loads(commands.read_text()) if commands.exists() else []
         sets = [without_paths(shlex.split(entry["command"])[1:]) for entry in entries
-                if f"/bench/cases/{case.name}/" in entry["file"]]
+                if any(f"/bench/cases/{name}/" in entry["file"] for name in case.uses())]
         return " ".join(flag for flag in sets[0] if all(flag in s for s in sets)) if sets else ""
 
     def program(self, case, program):
@@ -66,6 +96,8 @@ class Build:
         places = {"bin": programs / case.name, "bench": programs, "case": case.folder}
         command = program.get("command", ["{bin}/" + program["name"]])
         command = [word.format(**places) for word in command]
+        if why := self.failed.get(tuple(pathlib.Path(command[0]).parts[-2:])):
+            return None, why
         if shutil.which(command[0]) is None:
             return None, f"{pathlib.Path(command[0]).name} is not there"
         return command, None
@@ -79,6 +111,15 @@ def without_paths(arguments):
         elif not argument.startswith("-I") and "/" not in argument:
             kept.append(argument)
     return kept
+
+
+def first_error(text):
+    """Of what a compiler complained of, without paths of this machine: one short line."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    errors = [line for line in lines if re.search(r"\b(error|undefined reference)\b", line)]
+    # Not everybody says "error"; the last line is ninja's own.
+    error = next(iter(errors + lines[-2:]), "no reason was given")
+    return re.sub(r"(\.\./)+", "", error.replace(f"{ROOT}/", ""))[:160]
 
 
 def checked(command, **how):

@@ -31,6 +31,7 @@ class Run:
         self.about = None
         self.usage = []
         self.error = None  # the last failure of a peer
+        self.broken = None  # why there is no program
 
     @property
     def key(self):
@@ -38,17 +39,19 @@ class Run:
 
     def go(self, quick, at_most=None):
         """Runs it once; returns its rows."""
+        if self.broken:
+            raise Failure(f"{self}: {self.broken}")
         command = self.command + (["--quick"] if quick else [])
         timeout = min(self.timeout, at_most) if at_most else self.timeout
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=timeout)
-        except subprocess.TimeoutExpired:
-            raise Failure(f"{self}: not done after {timeout:.0f} s") from None
+        except subprocess.TimeoutExpired as expired:
+            failure = Failure(f"{self}: not done after {timeout:.0f} s")
+            whole_lines = (expired.stdout or b"").decode().rpartition("\n")[0]
+            failure.rows = self.rows_of(self.lines_of(whole_lines))
+            raise failure from None
         sys.stderr.write(done.stderr)
-        try:
-            lines = [json.loads(line) for line in done.stdout.splitlines()]
-        except json.JSONDecodeError:
-            raise Failure(f"{self}: printed what is no JSON line:\n{done.stdout}") from None
+        lines = self.lines_of(done.stdout)
         usage = lines.pop() if lines and "status" in lines[-1] else {"status": done.returncode}
         rows = self.rows_of(lines)
         if done.returncode != 0 or usage["status"] != 0 or "seconds" not in usage:
@@ -57,6 +60,12 @@ class Run:
             raise failure
         self.usage.append(usage)
         return rows
+
+    def lines_of(self, text):
+        try:
+            return [json.loads(line) for line in text.splitlines()]
+        except json.JSONDecodeError:
+            raise Failure(f"{self}: printed what is no JSON line:\n{text}") from None
 
     def rows_of(self, lines):
         rows = []
@@ -93,11 +102,12 @@ def runs_of(case, builds):
     for build in builds:
         for program in case.programs:
             command, why = build.program(case, program)
-            if command is None:
+            if command is None and why not in build.failed.values():
                 skipped.append(f"{program['name']} ({build.compiler}): {why}")
             else:
                 launcher = builds[0].folder / "bench" / "launch"
-                runs.append(Run(case, build, program, command, launcher))
+                runs.append(Run(case, build, program, command or [], launcher))
+                runs[-1].broken = why
     return runs, skipped
 
 
@@ -155,8 +165,8 @@ def collect(measured, run, rows, number):
 def measure(case, runs, rounds, estimate, deadline=None):
     """{(compiler, row, column): Measured} and the number of rounds; the programs take turns.
 
-    With a deadline, rounds and programs for which there is no time are left out, with a word; the
-    first round begins in any case."""
+    With a deadline, rounds for which there is no time are left out; the first begins in any case,
+    and no program takes what the others need, so that a slow machine has a part of all."""
     measured = {}
     progress = Progress(case.name, [run.key for _ in range(rounds) for run in runs], estimate,
                         deadline=deadline)
@@ -164,9 +174,10 @@ def measure(case, runs, rounds, estimate, deadline=None):
     while number < rounds:
         if deadline and number and time.monotonic() + estimated(runs, estimate) > deadline:
             break
-        for run in runs:
+        for place, run in enumerate(runs):
             progress.begin(run.name + " " + run.compiler)
-            one_run(measured, run, number, estimate, deadline, progress)
+            at_most = most_for(runs[place:], estimate, deadline) if deadline else None
+            one_run(measured, run, number, at_most, progress)
             progress.end()
         number += 1
         for entry in measured.values():
@@ -180,15 +191,19 @@ def estimated(runs, estimate):
     return sum(estimate.of(run.key) for run in runs)
 
 
-def one_run(measured, run, number, estimate, deadline, progress):
-    left = deadline - time.monotonic() if deadline else None
-    if left is not None and left < min(1.2 * estimate.of(run.key), 20):
-        progress.line(f"{run}: left out, no time")
-        return
+def most_for(runs, estimate, deadline):
+    """The seconds that the first of these may take: what the others leave, or its share if they all
+    need more than there is."""
+    left = max(deadline - time.monotonic(), 1.0)
+    needed = max(estimated(runs, estimate), 1e-9)
+    return max(left - estimated(runs[1:], estimate), left * estimate.of(runs[0].key) / needed)
+
+
+def one_run(measured, run, number, at_most, progress):
     try:
-        collect(measured, run, run.go(quick=False, at_most=left), number)
+        collect(measured, run, run.go(quick=False, at_most=at_most), number)
     except Failure as failure:
-        out_of_time = left is not None and "not done after" in str(failure)
+        out_of_time = at_most is not None and "not done after" in str(failure)
         if not run.is_peer() and not out_of_time:
             raise
         run.error = str(failure)
@@ -196,7 +211,27 @@ def one_run(measured, run, number, estimate, deadline, progress):
         progress.line(f"failed, and left as a gap: {failure}")
 
 
+def leave_gaps(measured, runs, rounds, before):
+    """A row that has no value since its peer failed says so. Which rows those are that it never
+    came to print is known from results before."""
+    for run in runs:
+        if run.error is None:
+            continue
+        known = [row for found in before if found for row in found["rows"]
+                 if row["program"] == run.name and row["row"] in run.case.rows]
+        for row in known:
+            key = (run.compiler, row["row"], row.get("at"))
+            measured.setdefault(key, Measured(run.name, row.get("unit", ""), [None] * rounds))
+        for (compiler, _, _), entry in measured.items():
+            mine = (entry.program, compiler) == run.key
+            if mine and entry.note is None and entry.summary() is None:
+                entry.note = run.error.removeprefix(f"{run}: ").replace("|", "/")[:80]
+
+
 def check_answers(runs):
     """Every program once, with tiny counts."""
     for run in runs:
+        if run.broken:
+            print(f"{run}: left out, {run.broken}", flush=True)
+            continue
         print(f"{run}: right, {len(run.go(quick=True))} rows", flush=True)

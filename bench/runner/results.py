@@ -153,7 +153,8 @@ def put_before(old, measured, runs, rounds):
         entry = measured.setdefault(
             key, Measured(row["program"], row.get("unit", ""), [None] * (before + rounds)))
         entry.values[:before] = row["values"]
-        entry.note = entry.note or row.get("note")
+        if "median" in row or entry.summary() is None:  # not why there was none before
+            entry.note = entry.note or row.get("note")
     for run in runs:
         for program in old["programs"]:
             if (program["program"], program["compiler"]) == run.key:

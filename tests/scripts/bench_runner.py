@@ -21,7 +21,7 @@ sys.dont_write_bytecode = True
 ROOT = pathlib.Path(os.environ.get("SOURCE_DIR", pathlib.Path(__file__).parents[2]))
 sys.path.insert(0, str(ROOT / "bench"))
 
-from runner import measure, results, tables  # noqa: E402
+from runner import build, measure, results, tables  # noqa: E402
 from runner.case import RESULTS, Case, Failure, known_cases  # noqa: E402
 from runner.measure import Measured, interval  # noqa: E402
 from runner.progress import Estimate, Progress, as_time, seconds_of, whole  # noqa: E402
@@ -104,6 +104,33 @@ echo '{"status": 2, "seconds": 1.0, "peak_rss_kib": 10}'
         self.assertEqual(run.error, "c/go (g++): ended with status 2: fatal error: out of memory")
         self.assertEqual(run.usage, [])
 
+    def test_a_program_that_takes_too_long_has_the_rows_until_then(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program = pathlib.Path(folder) / "go"
+            program.write_text("""#!/bin/sh
+echo '{"row": "p", "unit": "ns", "value": 7}'
+printf '{"row": "w", '
+exec sleep 100
+""")
+            program.chmod(0o755)
+            run = measure.Run(a_case(), types.SimpleNamespace(compiler="g++"),
+                              {"name": "go", "timeout": 1}, [], program)
+            measured, _ = measure.measure(a_case(), [run], 1, Estimate())
+        self.assertEqual(measured[("g++", "p", None)].values, [7])
+        self.assertIn("not done after 1 s", run.error)
+
+    def test_rows_of_a_peer_that_never_came_to_print_them_are_gaps_that_say_why(self):
+        peer = FakeRun("go", [None, None, None])
+        peer.case = a_case()
+        before = {"rows": [{"row": "p", "program": "go", "unit": "ns", "at": "8"},
+                           {"row": "w", "program": "weft"}, {"row": "old", "program": "go"}]}
+        measured, rounds = self.run_case(FakeRun("weft", [{"w": 1}] * 3), peer)
+        measure.leave_gaps(measured, [peer], rounds, [None, before])
+        gap = measured[("g++", "p", "8")]
+        self.assertEqual((gap.values, gap.note), ([None] * 3, "crashed"))
+        self.assertEqual(len(measured), 2)
+        self.assertIsNone(measured[("g++", "w", None)].note)
+
     def test_a_program_of_weft_that_fails_ends_the_run(self):
         with self.assertRaises(Failure):
             self.run_case(FakeRun("weft_two", [{"w": 1}, None, {"w": 1}]))
@@ -112,6 +139,14 @@ echo '{"status": 2, "seconds": 1.0, "peak_rss_kib": 10}'
         run = FakeRun("weft", [])
         with self.assertRaises(Failure):
             measure.collect({}, run, [{"row": "w", "value": 1}, {"row": "w", "value": 2}], 0)
+
+    def test_until_a_deadline_each_has_what_the_others_leave_and_its_share_at_least(self):
+        runs = [FakeRun("weft", []), FakeRun("go", [])]
+        estimate = Estimate({runs[0].key: 30.0, runs[1].key: 10.0})
+        for left, first, second in ((80, 70, 80), (20, 15, 20)):
+            deadline = measure.time.monotonic() + left
+            self.assertAlmostEqual(measure.most_for(runs, estimate, deadline), first, 0)
+            self.assertAlmostEqual(measure.most_for(runs[1:], estimate, deadline), second, 0)
 
     def test_a_deadline_leaves_rounds_out_but_not_the_first(self):
         clock = measure.time.monotonic
@@ -171,6 +206,14 @@ class AddingUp(unittest.TestCase):
         self.assertEqual(json.loads(text)["error"], "no ./a, ~/b, /somebodys/homely")
         os.environ["HOME"] = "/"
         self.assertIn("10 M/s", results.as_text({"unit": "10 M/s"}))
+
+    def test_why_there_was_no_value_is_forgotten_when_there_is_one(self):
+        old = self.found([1, 2], peer=[None] * 2)
+        old["rows"].append({"row": "p", "compiler": "g++", "program": "go", "unit": "ns",
+                            "values": [None, None], "note": "crashed"})
+        found = self.found([3], old)
+        row = next(row for row in found["rows"] if row["row"] == "p")
+        self.assertEqual((row["values"], row.get("note")), ([None, None, 4], None))
 
     def test_a_row_that_was_missing_before_has_gaps_there(self):
         old = self.found([1, 2])
@@ -238,10 +281,104 @@ class Brief(unittest.TestCase):
         self.at("def+")
         self.assertEqual([self.run_once(), self.run_once()], [5, 5])
 
+    def test_it_measures_for_what_a_build_leaves_of_three_minutes_and_a_minute_at_least(self):
+        builds, now, deadlines = self.bench.builds_for(), [0.0], []
+        self.bench.time = types.SimpleNamespace(monotonic=lambda: now[0])
+        self.bench.measure = lambda *a: deadlines.append(a[-1]) or measure.measure(*a[:-1])
+        for took, measuring in ((5, 160), (75, 90), (400, 60)):
+            now[0] = 0.0
+            self.bench.builds_for = lambda *_, t=took: now.__setitem__(0, t) or builds
+            self.run_once()
+            self.assertEqual(deadlines.pop(), took + measuring)
+
     def test_what_it_prints_names_its_own_files(self):
         self.run_once()
         self.assertIn("every value is in `c.json`", self.said.getvalue())
         self.assertNotIn("docs/plots", self.said.getvalue())
+
+
+class Builds(unittest.TestCase):
+    """A case of two programs, weft's and a peer's, in a project of its own."""
+
+    PROJECT = """cmake_minimum_required(VERSION 3.25)
+project(c LANGUAGES CXX)
+add_custom_target(bench_case_c)
+file(GLOB sources CONFIGURE_DEPENDS *.cpp)
+foreach(source IN LISTS sources)
+  cmake_path(GET source STEM name)
+  add_executable(bench_c_${name} ${source})
+  set_target_properties(bench_c_${name} PROPERTIES OUTPUT_NAME ${name}
+    RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bench/c)
+  add_dependencies(bench_case_c bench_c_${name})
+endforeach()
+if(EXISTS ${CMAKE_SOURCE_DIR}/installed)
+  file(TOUCH ${CMAKE_BINARY_DIR}/found)
+endif()
+"""
+
+    def setUp(self):
+        if not shutil.which("ninja") or not shutil.which("g++"):
+            self.skipTest("neither ninja nor g++")
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+        self.addCleanup(setattr, build, "ROOT", build.ROOT)
+        build.ROOT = self.root
+        self.write("CMakeLists.txt", self.PROJECT)
+        self.write("weft.cpp", "int main() {}")
+        self.write("peer.cpp", "int main() {}")
+        self.folder = self.root / "build"
+        subprocess.run(["cmake", "-G", "Ninja", "-DCMAKE_CXX_COMPILER=g++", "-B", self.folder],
+                       cwd=self.root, check=True, capture_output=True)
+
+    def write(self, name, text):
+        (self.root / name).write_text(text)
+
+    def made(self):
+        """The build, with what cmake and ninja print kept away."""
+        one = build.Build("g++", self.folder)
+        real = subprocess.run
+        with contextlib.redirect_stdout(io.StringIO()), unittest.mock.patch.object(
+                subprocess, "run", lambda *words, **how: real(*words, **{
+                    "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, **how}
+                    if "capture_output" not in how else how)):
+            one.make(types.SimpleNamespace(name="c", uses=lambda: ["c"]))
+        return one
+
+    def runs(self, one):
+        programs = [{"name": "weft"}, {"name": "peer"}]
+        case = types.SimpleNamespace(name="c", folder=self.root, programs=programs)
+        return measure.runs_of(case, [one])
+
+    def test_a_peer_that_does_not_compile_fails_each_time_with_its_error(self):
+        self.made()
+        program = self.folder / "bench/c/peer"
+        self.assertTrue(program.exists())
+        self.write("peer.cpp", "int main() { return of_another_version; }")
+        one = self.made()
+        self.assertFalse(program.exists(), "an older one would be measured")
+        runs, skipped = self.runs(one)
+        self.assertEqual(([run.name for run in runs], skipped), (["weft", "peer"], []))
+        with self.assertRaisesRegex(Failure, "peer.* does not compile: .*of_another_version"):
+            runs[1].go(quick=False)
+        with self.assertRaises(Failure) as failure:
+            runs[1].go(quick=False)
+        self.assertNotIn(str(self.root), str(failure.exception))
+        self.assertIn("of_another", (self.folder / "bench/c/peer.failed").read_text())
+        self.write("peer.cpp", "int main() {}")
+        self.assertEqual(self.made().failed, {})
+        self.assertFalse((self.folder / "bench/c/peer.failed").exists())
+
+    def test_a_program_of_weft_that_does_not_compile_ends_the_run(self):
+        self.write("weft.cpp", "int main() { return wrong; }")
+        with self.assertRaisesRegex(Failure, "weft .* does not compile"):
+            self.made()
+
+    def test_what_was_installed_since_the_last_time_is_found(self):
+        self.made()
+        self.write("installed", "")
+        self.made()
+        self.assertTrue((self.folder / "found").exists())
 
 
 class Bar(unittest.TestCase):

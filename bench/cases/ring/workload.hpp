@@ -34,6 +34,7 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <span>
@@ -168,6 +169,13 @@ inline std::string own_folder() {
 
 inline std::string program_of(const row& r) { return own_folder() + r.program; }
 
+// Where a program should be and did not compile, bench/run leaves the compiler's word.
+inline std::string why_missing(const row& r) {
+    std::ifstream said(program_of(r) + ".failed");
+    std::string why;
+    return std::getline(said, why) ? why : std::string(r.program) + " is not there";
+}
+
 // The first line of a file that is not empty.
 inline std::string first_line(std::FILE* file) {
     std::rewind(file);
@@ -298,7 +306,7 @@ inline void measure(const settings& how, const plan& p, const row& r, std::uint6
         if (more != beside::nothing) report_none({other, unit, at}, why);
     };
     if (r.program != nullptr && ::access(program_of(r).c_str(), X_OK) != 0)
-        return none(std::string(r.program) + " is not there");
+        return none(detail::why_missing(r));
     if (fibers > r.most_fibers) return none(r.why);
     const std::uint64_t cycles =
         how.quick ? std::min<std::uint64_t>(fibers / p.length, 10) : fibers / p.length;
