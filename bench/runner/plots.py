@@ -17,6 +17,7 @@ from runner.svg import FAINT, INK, LogScale, Picture, Scale, short, width_of
 COLOURS = ["#0b6fb8", "#d1495b", "#2a9d5c", "#e08e1b", "#7a4fb5", "#0f9aa8", "#b0418e", "#6b7a1e",
            "#8c564b", "#4b5563"]
 DASHES = [None, "7 3", "2 3"]
+NAMES = 736  # where the words of a legend begin
 
 
 def draw(case, found):
@@ -89,7 +90,9 @@ def lines(asked, found, compiler):
         return None
     gaps = reasons(series, asked["title"])
     height = max(460, 90 + 17 * len(series)) + 15 * len(gaps)
-    picture = Picture(1000, height, asked["title"])
+    names = [label(row, asked["title"]) for row, _ in series]
+    end_of_names = NAMES + max(width_of(name, 11) for name in names)
+    picture = Picture(max(1000, round(end_of_names) + 12), height, asked["title"])
     bottom = height - 72 - 15 * len(gaps)
     xs = [number(e["at"]) for _, points in series for e in points]
     x = LogScale(min(xs), max(xs), 66, 690, whole=False)
@@ -98,7 +101,7 @@ def lines(asked, found, compiler):
     axes(picture, asked["title"], sorted(set(xs)), known[0]["unit"], x, y)
     for index, (row, points) in enumerate(series):
         one_line(picture, index, points, x, y, bottom)
-        legend(picture, index, label(row, asked["title"]))
+        legend(picture, index, names[index])
     for place, text in enumerate(gaps):
         picture.words(66, bottom + 58 + 15 * place, text, size=11)
     measured = {e["row"] for e in entries_of(asked, found, compiler)}
@@ -135,7 +138,7 @@ def legend(picture, index, text):
     height = 58 + 17 * index
     picture.path([(706, height), (730, height)], colour, dash)
     picture.dot(718, height, colour)
-    picture.words(736, height + 4, text, size=11)
+    picture.words(NAMES, height + 4, text, size=11)
 
 
 def reasons(series, title):

@@ -17,7 +17,7 @@ sys.path.insert(0, str(ROOT / "bench"))
 from runner import losses, pages, plots, tables  # noqa: E402
 from runner.case import RESULTS, Case, Failure, known_cases  # noqa: E402
 from runner.results import load  # noqa: E402
-from runner.svg import LogScale, Scale, short  # noqa: E402
+from runner.svg import LogScale, Scale, short, width_of  # noqa: E402
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -92,6 +92,15 @@ class Lines(unittest.TestCase):
         sizes = ["16", "32", "33", "800"]
         said = words(self.draw(*[entry("N = 8: Go", 5, at) for at in sizes]))
         self.assertEqual([at in said for at in sizes], [True, True, False, True])
+
+    def test_a_picture_is_as_wide_as_its_longest_name_needs(self):
+        row = "N = 8: weft, strictly FIFO, no prefetch, and a few words more"
+        self.table = self.table | {"rows": [row, "N = 8: Go"]}
+        svg = self.draw(entry(row, 5, "16"), entry("N = 8: Go", 4, "16"))
+        end = max(float(n.get("x")) + width_of(n.text, 11)
+                  for n in tree.fromstring(svg).iter(f"{SVG}text") if ", P=1" in n.text)
+        self.assertGreater(end, 1000)
+        self.assertLess(end, float(tree.fromstring(svg).get("width")))
 
     def test_a_name_says_back_end_threads_and_d(self):
         self.assertEqual(plots.label("N = 2: weft, swapped, D = 1000"),
@@ -307,8 +316,9 @@ class Stored(unittest.TestCase):
 
     def test_the_front_page_says_machine_compilers_and_commit_of_the_ring(self):
         text = (ROOT / "README.md").read_text()
-        self.assertIn("](docs/plots/ring_n8.svg)", text)
-        results = load(RESULTS / "ring.json")
+        for length in (8, 2):
+            self.assertIn(f"](docs/plots/ring_sizes_n{length}.svg)", text)
+        results = load(RESULTS / "ring_sizes.json")
         compilers = [about["version"] for about in results["compilers"].values()]
         for words in (results["machine"]["cpu"], *compilers, results.get("commit") or "not rec"):
             self.assertIn(words, text)
