@@ -21,13 +21,14 @@ function(weft_checkout_version name folder output)
 endfunction()
 
 # usched's own ring is a program in C, made as its Makefile makes it: the stack that is copied must
-# not be optimised. Some of its versions use uint64_t without a header that has it here.
+# not be optimised; and a second time for rings on one thread, which then take no locks
+# (SINGLE_THREAD, which older versions do not know). Some use uint64_t without a header that has it.
 if(USCHED_DIR)
   find_program(WEFT_BENCH_CC NAMES gcc cc)
   mark_as_advanced(WEFT_BENCH_CC)
   set(folder ${PROJECT_BINARY_DIR}/bench/ring)
   file(MAKE_DIRECTORY ${folder})
-  file(REMOVE ${folder}/usched_rmain)
+  file(REMOVE ${folder}/usched_rmain ${folder}/usched_rmain_1)
   set(failed "no such folder")
   set(said "")
   if(IS_DIRECTORY ${USCHED_DIR})
@@ -36,13 +37,16 @@ if(USCHED_DIR)
       WORKING_DIRECTORY ${USCHED_DIR}
       RESULT_VARIABLE failed ERROR_VARIABLE said OUTPUT_VARIABLE said)
   endif()
-  if(NOT failed)
-    execute_process(
-      COMMAND ${WEFT_BENCH_CC} -O3 -fno-stack-protector -include stdint.h
-              rr.c ${folder}/usched.o rmain.c -pthread -o ${folder}/usched_rmain
-      WORKING_DIRECTORY ${USCHED_DIR}
-      RESULT_VARIABLE failed ERROR_VARIABLE said OUTPUT_VARIABLE said)
-  endif()
+  foreach(one "usched_rmain" "usched_rmain_1;-DSINGLE_THREAD")
+    list(POP_FRONT one program)
+    if(NOT failed)
+      execute_process(
+        COMMAND ${WEFT_BENCH_CC} -O3 -fno-stack-protector -include stdint.h ${one}
+                rr.c ${folder}/usched.o rmain.c -pthread -o ${folder}/${program}
+        WORKING_DIRECTORY ${USCHED_DIR}
+        RESULT_VARIABLE failed ERROR_VARIABLE said OUTPUT_VARIABLE said)
+    endif()
+  endforeach()
   if(failed)
     message(NOTICE "bench: ring/checkouts is left out: no usched builds in ${USCHED_DIR}\n${said}")
   else()

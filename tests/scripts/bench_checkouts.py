@@ -29,13 +29,21 @@ message(NOTICE "checkouts: ${{checkouts}}.")
 """
 USCHED = {
     "usched.c": "int usched_run(void) { return 0; }\n",
-    "rr.c": "int usched_run(void);\nint rr_start(void) { return usched_run(); }\n",
+    "rr.c": """int usched_run(void);
+int rr_start(void) { return usched_run(); }
+#ifdef SINGLE_THREAD
+int locks = 0;
+#else
+int locks = 1;
+#endif
+""",
     "rmain.c": """#include <stdio.h>
 #include <stdlib.h>
 int rr_start(void);
+extern int locks;
 int main(int argc, char **argv) {
     uint64_t begun = 250000;  /* of no header */
-    if (argc != 6 || rr_start() != 0) return 1;
+    if (argc != 6 || locks != (atoi(argv[5]) > 1) || rr_start() != 0) return 1;
     if (atoi(argv[2]) > 1000) { fprintf(stderr, "\\ncalloc: no memory\\n"); return 3; }
     printf(SAYS, FIRST begun / 1000000.);
     return 0;
@@ -120,6 +128,11 @@ class Checkouts(unittest.TestCase):
     def test_usched_that_says_the_ring_and_the_seconds_is_played_as_well(self):
         self.usched('"%6s %6s %6s %f\\n"', "argv[1], argv[2], argv[3],")
         self.assertEqual(self.ring(2, 5, 10, 0, 1).stdout.split(), ["10", "100", "0.250000"])
+
+    def test_usched_takes_no_locks_on_one_thread_and_its_locks_on_two(self):
+        self.usched('"%f\\n"', "")
+        for threads in (1, 2):
+            self.assertEqual(self.ring(2, 4, 5, 0, threads).stdout.split(), ["8", "40", "0.250000"])
 
     def test_usched_that_fails_at_a_size_is_a_gap_with_its_error(self):
         self.usched('"%f\\n"', "")

@@ -297,6 +297,17 @@ class Brief(unittest.TestCase):
         self.assertNotIn("docs/plots", self.said.getvalue())
 
 
+class Flags(unittest.TestCase):
+    def test_a_case_that_runs_programs_of_another_has_their_flags(self):
+        with tempfile.TemporaryDirectory() as folder:
+            (pathlib.Path(folder) / "compile_commands.json").write_text(json.dumps([
+                {"command": "g++ -O2 -I/a -g -c x.cpp", "file": "/w/bench/cases/ring/weft.cpp"},
+                {"command": "g++ -O2 -Wall -c y.cpp", "file": "/w/bench/cases/ring/cpp20.cpp"},
+                {"command": "g++ -O0 -c z.cpp", "file": "/w/bench/cases/yield/weft.cpp"}]))
+            one = build.Build("g++", pathlib.Path(folder))
+            self.assertEqual(one.flags(Case("ring_sizes")), "-O2")
+
+
 class Builds(unittest.TestCase):
     """A case of two programs, weft's and a peer's, in a project of its own."""
 
@@ -513,13 +524,16 @@ class Cases(unittest.TestCase):
 
     def test_usched_is_started_and_its_answer_completed(self):
         with tempfile.TemporaryDirectory() as folder:
-            program = pathlib.Path(folder) / "usched_rmain"
-            program.write_text('#!/bin/sh\ntest "$*" = "8 2 10 0 1" && echo 0.25\n')
-            program.chmod(0o755)
             script = shutil.copy(ROOT / "bench/cases/ring/usched.sh", folder)
-            done = subprocess.run([script, "8", "2", "10", "0", "1"], capture_output=True,
-                                  text=True)
-        self.assertEqual(done.stdout, "16 160 0.25\n")
+            for threads, name, seconds in (("1", "usched_rmain_1", "0.25"),
+                                           ("2", "usched_rmain", "0.5")):
+                numbers = ["8", "2", "10", "0", threads]
+                program = pathlib.Path(folder) / name
+                program.write_text(
+                    f'#!/bin/sh\ntest "$*" = "{" ".join(numbers)}" && echo {seconds}\n')
+                program.chmod(0o755)
+                done = subprocess.run([script, *numbers], capture_output=True, text=True)
+                self.assertEqual(done.stdout, f"16 160 {seconds}\n")
 
     def test_a_case_says_how_many_rounds_it_wants(self):
         self.assertEqual(Case("echo").rounds, 11)
