@@ -8,7 +8,8 @@ namespace {
 using namespace bench::ring;
 using enum weft::stack_kind;
 
-constexpr std::string_view no_more = "not tried";
+constexpr std::string_view large = "not tried: 16 GiB and more";
+constexpr std::string_view slow = "not tried: takes minutes, and Linux ends it at 32,000 threads";
 constexpr std::uint64_t page = 4'700;  // a fiber with one page of stack in use
 
 constexpr row rows[] = {
@@ -16,13 +17,13 @@ constexpr row rows[] = {
      .title = "weft, wake slot",
      .make = make<true, own>,
      .most_fibers = 2'000'000,
-     .why = no_more,
+     .why = large,
      .bytes = page},
     {.key = "fifo",
      .title = "weft, strictly FIFO",
      .make = make<false, own>,
      .most_fibers = 2'000'000,
-     .why = no_more,
+     .why = large,
      .bytes = page},
     {.key = "swapped",
      .title = "weft, swapped",
@@ -35,7 +36,7 @@ constexpr row rows[] = {
      .make = make<true, ucontext>,
      .messages = 4'000'000,
      .most_fibers = 2'000'000,
-     .why = no_more,
+     .why = large,
      .bytes = page + 1'000,
      .sparse = true},
     {.key = "thread",
@@ -43,14 +44,14 @@ constexpr row rows[] = {
      .make = make<true, thread>,
      .messages = 200'000,
      .most_fibers = 8'000,
-     .why = no_more,
+     .why = slow,
      .bytes = 20'000,
      .sparse = true},
     {.key = "slot1000",
      .title = "weft, wake slot, D = 1000",
      .make = make<true, own>,
      .most_fibers = 2'000'000,
-     .why = no_more,
+     .why = large,
      .bytes = page,
      .frame = 1'000,
      .sparse = true},
@@ -58,7 +59,7 @@ constexpr row rows[] = {
      .title = "weft, wake slot, D = 10000",
      .make = make<true, own>,
      .most_fibers = 2'000'000,
-     .why = no_more,
+     .why = large,
      .bytes = page + 12'000,
      .frame = 10'000,
      .sparse = true},
@@ -67,7 +68,7 @@ constexpr row rows[] = {
      .make = make<true, swapped>,
      .messages = 4'000'000,
      .most_fibers = 4'000'000,
-     .why = no_more,
+     .why = large,
      .bytes = 2'400,
      .frame = 1'000,
      .sparse = true},
@@ -82,7 +83,7 @@ constexpr row rows[] = {
      .title = "weft, one loop a thread, P = 1",
      .make = make<true, own>,
      .most_fibers = 2'000'000,
-     .why = no_more,
+     .why = large,
      .bytes = page,
      .sparse = true,
      .asked = true},
@@ -90,7 +91,7 @@ constexpr row rows[] = {
      .title = "weft, one loop a thread, P = 2",
      .make = make<true, own>,
      .most_fibers = 2'000'000,
-     .why = no_more,
+     .why = large,
      .bytes = page,
      .threads = 2,
      .sparse = true,
