@@ -1,5 +1,7 @@
 """conanfile.py - a recipe for Conan 2, which builds weft from the clone that it is part of.
 
+    conan create packaging/conan -s compiler.cppstd=23
+
 SPDX-License-Identifier: Apache-2.0
 """
 import os
