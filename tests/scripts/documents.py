@@ -5,6 +5,7 @@ SPDX-License-Identifier: Apache-2.0
 """
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -32,6 +33,12 @@ class Repository(unittest.TestCase):
         done = subprocess.run([sys.executable, ROOT / "tools/snippets"], capture_output=True,
                               text=True)
         self.assertEqual(done.returncode, 0, done.stdout)
+
+
+    def test_hello_shows_the_project_of_the_readme(self):
+        shown = [re.search(r"```cmake\n(.*?)```", (ROOT / name).read_text(), re.DOTALL)[1]
+                 for name in ("README.md", "docs/hello.md")]
+        self.assertEqual(*shown)
 
 
 class Small(unittest.TestCase):

@@ -392,7 +392,8 @@ inline int main(int argc, char** argv, std::span<const row> rows) {
         if (said.list) {
             std::printf("%-12s %s\n", std::string(r.key).c_str(), std::string(r.title).c_str());
         } else if (!said.numbers.empty()) {
-            if (!said.keys.empty() && !named) continue;
+            // Those with a D or P in their names are the others with other numbers.
+            if (!named && (!said.keys.empty() || r.frame != 0 || r.asked)) continue;
             const auto& n = said.numbers;
             require(n[0] > 1 && n[1] > 0 && n[4] > 0 && n[1] % n[4] == 0, "N > 1, and P divides R");
             detail::print_one({n[0], n[1], n[2], n[3], n[4], said.strict}, r);
