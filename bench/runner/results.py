@@ -119,6 +119,15 @@ def commit():
     return changed(last) if git("status", "--porcelain", *paths) else last
 
 
+def lost(commit):
+    """Whether the history of HEAD has no such commit, since it was rewritten: nobody can look at
+    what was measured. Where there is no history at hand, nothing is said."""
+    if commit is None or git("rev-parse", "--is-shallow-repository") != "false":
+        return False
+    named = git("rev-parse", "--verify", "--quiet", commit.rstrip("+") + "^{commit}")
+    return not named or git("merge-base", "HEAD", named) != named
+
+
 def changed(commit):
     """The mark of a commit with changes; such runs do not add up."""
     return commit if commit is None or commit.endswith("+") else f"{commit}+"

@@ -482,6 +482,17 @@ class Commits(unittest.TestCase):
             self.change(name, "2")
         self.assertNotIn("+", results.commit())
 
+    def test_a_commit_that_history_was_rewritten_without_is_noticed(self):
+        first = results.commit()
+        self.change("src/a.cpp", "2")
+        self.git("commit", "-q", "-a", "-m", "two")
+        second = results.commit()
+        self.assertEqual([results.lost(c) for c in (first, second, f"{second}+", None)],
+                         [False] * 4)
+        self.git("commit", "-q", "--amend", "-m", "two, again")
+        self.assertEqual([results.lost(c) for c in (first, second, "0123456789")],
+                         [False, True, True])
+
     def test_a_tree_that_changes_during_a_run_is_marked_too(self):
         self.assertEqual([results.changed(c) for c in ("abc", "abc+", None)],
                          ["abc+", "abc+", None])
