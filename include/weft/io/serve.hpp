@@ -11,6 +11,10 @@
 // on, and those that are left after the grace are cancelled. Handlers are fibers, dealt out to the
 // workers in turn, each of which stays where its connection is.
 //
+// A listener is whatever has accept(), which obeys cancellation and gives a result<> of byte
+// streams, so memory_stream does, too. With sockets nothing is read before the handler asks, and an
+// idle time costs no scope.
+//
 // How the pieces meet is told in detail/serving.hpp.
 //
 // SPDX-License-Identifier: Apache-2.0
@@ -20,10 +24,12 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
 
+#include <weft/fiber/cancel.hpp>
 #include <weft/io/detail/serving.hpp>
 #include <weft/io/serve_limits.hpp>
 #include <weft/io/stream.hpp>
@@ -32,23 +38,39 @@ namespace weft::inline v0 {
 
 namespace detail {
 
+/// One that can be waited for without being read, and told that nothing more is to be read.
+template <class S>
+concept socket_like = requires(S& stream, time_point deadline) {
+    { stream.wait_readable(deadline) } -> std::same_as<io::result<void>>;
+    { stream.wait_writable(deadline) } -> std::same_as<io::result<void>>;
+    { stream.shutdown_read() } -> std::same_as<io::result<void>>;
+};
+
 /// A stream whose reads and writes have the server's idle time.
 template <class Stream>
 struct patient_stream {
     [[nodiscard]] io::result<std::size_t> read_some(std::span<std::byte> buffer) {
         if (buffer.empty()) return 0;
-        if (const io::result<void> ready = stream.wait_readable(by.idle_deadline()); !ready)
-            return std::unexpected(ready.error());
-        return stream.read_some(buffer);
+        if constexpr (!socket_like<Stream>) {
+            return by.in_idle_time([&] { return stream.read_some(buffer); });
+        } else {
+            if (const io::result<void> ready = stream.wait_readable(by.idle_deadline()); !ready)
+                return std::unexpected(ready.error());
+            return stream.read_some(buffer);
+        }
     }
     [[nodiscard]] io::result<std::size_t> write_some(std::span<const std::byte> bytes) {
-        if (const io::result<void> ready = stream.wait_writable(by.idle_deadline()); !ready)
-            return std::unexpected(ready.error());
-        return stream.write_some(bytes);
+        if constexpr (!socket_like<Stream>) {
+            return by.in_idle_time([&] { return stream.write_some(bytes); });
+        } else {
+            if (const io::result<void> ready = stream.wait_writable(by.idle_deadline()); !ready)
+                return std::unexpected(ready.error());
+            return stream.write_some(bytes);
+        }
     }
 
     Stream stream;
-    const serving& by;
+    serving& by;
 };
 
 }  // namespace detail
@@ -83,10 +105,16 @@ public:
         const auto ended = std::unexpected(make_error_code(errc::end_of_stream));
         if (is_stopping()) return ended;
         if (!reader_.available().empty()) return {};
-        if (!begin_idle()) return ended;
-        const result<void> ready = stream_.stream.wait_readable(stream_.by.idle_deadline());
-        if (!end_idle()) return ended;
-        return ready;
+        if constexpr (detail::socket_like<Stream>) {
+            if (!begin_idle()) return ended;
+            const result<void> ready = stream_.stream.wait_readable(stream_.by.idle_deadline());
+            if (!end_idle()) return ended;
+            return ready;
+        } else {
+            const result<void> ready = read_ahead();
+            if (is_stopping()) return ended;
+            return ready;
+        }
     }
 
     /// As the stream's; what read_line() has read ahead comes first. Fails: std::errc::timed_out,
@@ -108,8 +136,33 @@ public:
     [[nodiscard]] Stream& stream() noexcept { return stream_.stream; }
 
 private:
-    void interrupt() noexcept override { static_cast<void>(stream_.stream.shutdown_read()); }
+    void interrupt() noexcept override {
+        if constexpr (detail::socket_like<Stream>)
+            static_cast<void>(stream_.stream.shutdown_read());
+        else
+            idle_->cancel();
+    }
+    // Of the wait for a request, which interrupt() ends.
+    [[nodiscard]] result<void> read_ahead() {
+        struct idle_scope {
+            explicit idle_scope(connection& c) : of(c) {
+                of.idle_.emplace();
+                begun = of.begin_idle();
+            }
+            idle_scope(const idle_scope&) = delete;
+            idle_scope& operator=(const idle_scope&) = delete;
+            ~idle_scope() {
+                if (!of.end_idle()) of.stream_.by.wait_until_interrupted();
+                of.idle_.reset();
+            }
+            connection& of;
+            bool begun = false;
+        };
+        const idle_scope idle(*this);
+        return idle.begun ? reader_.read_ahead() : result<void>();
+    }
 
+    std::optional<cancel_scope> idle_;
     detail::patient_stream<Stream> stream_;
     buffered_reader<detail::patient_stream<Stream>> reader_;
 };

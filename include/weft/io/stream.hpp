@@ -246,6 +246,15 @@ public:
         return take(count);
     }
 
+    /// Until there are more bytes in available().
+    /// Suspends: maybe. Cancel: reported, and nothing came. From: as the stream's. Fails: as
+    /// read_some() does; errc::end_of_stream; std::errc::message_size if the limit is reached.
+    [[nodiscard]] result<void> read_ahead() {
+        if (available().size() >= limit_)
+            return std::unexpected(std::make_error_code(std::errc::message_size));
+        return fill();
+    }
+
     /// Read ahead and not consumed yet.
     [[nodiscard]] std::span<const std::byte> available() const noexcept {
         return std::span(buffer_).first(end_).subspan(begin_);

@@ -138,6 +138,14 @@ public:
 
     /// For the next wait of its connection.
     [[nodiscard]] time_point idle_deadline() const noexcept;
+    /// A read or a write that has no deadline of its own.
+    template <class F>
+    [[nodiscard]] auto in_idle_time(F function) const {
+        if (limits.idle == io::serve_limits::never) return function();
+        return with_timeout(limits.idle, function);
+    }
+    /// Whoever found the connection idle is in interrupt() no more.
+    void wait_until_interrupted() noexcept { const std::lock_guard lock(lock_); }
     template <class F>
     void run(served& connection, F handler) {
         enter(connection);
