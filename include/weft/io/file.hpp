@@ -49,7 +49,7 @@ public:
     file() noexcept = default;
     file(file&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
     file& operator=(file&& other) noexcept;
-    /// Closes it, where it is.
+    /// Closes it where it runs, on a worker as well; close() does that on a side thread.
     ~file();
 
     /// Fails: std::errc::invalid_argument for options without read and write, or for a path with a

@@ -4,7 +4,8 @@
 //     auto found = names.resolve("example.org", "https");
 //
 // Where the library was built with c-ares, a look-up asks the name servers itself, through the
-// reactor, after /etc/hosts; an answer is kept for as long as the servers allow, and no longer.
+// reactor, after /etc/hosts; an answer is kept for as long as the servers allow, and no longer. The
+// little files of the system that c-ares takes its settings from it reads on the worker.
 // Otherwise, and on request, it is the system's resolver (getaddrinfo) on a side pool, which does
 // not tell for how long an answer holds: then none is kept. A number needs no look-up.
 //
