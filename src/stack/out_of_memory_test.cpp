@@ -53,6 +53,10 @@ WEFT_TEST("out of memory: guards that take mappings end with ENOMEM, and no stac
     check_limit("mappings");
 }
 
+WEFT_TEST("out of memory: where no more memory may be locked there are as many as fit") {
+    check_limit("locked");
+}
+
 WEFT_TEST("out of memory: a failing mmap is reported with its errno and changes nothing") {
     check_failure("mmap_fails");
 }

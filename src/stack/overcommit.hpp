@@ -2,7 +2,8 @@
 //
 // Address space costs nothing, but where the system counts every byte of it that could be written
 // as if it were (vm.overcommit_memory=2): there a gigabyte for each size class is more than many a
-// program may have, and whoever comes next has less.
+// program may have, and whoever comes next has less. Nor is it free where the kernel makes memory
+// of it at once, for a program that called mlockall(MCL_FUTURE): a gigabyte of that takes a second.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -24,7 +25,7 @@ inline constexpr std::size_t counted_chunk_size = std::size_t{16} << 20;
     return counts ? std::min(wanted, counted_chunk_size) : wanted;
 }
 
-/// The same, by what stands there now.
+/// The same, by what stands there now, and by whether memory is made at once.
 [[nodiscard]] std::size_t chunk_size_here(std::size_t wanted) noexcept;
 
 }  // namespace weft::inline v0::detail

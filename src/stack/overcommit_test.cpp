@@ -7,12 +7,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stack/overcommit.hpp"
 
+#include <sys/mman.h>
+
 #include <fstream>
 #include <iterator>
 #include <string>
 
+#include <weft/base/sanitizer.hpp>
 #include <weft/stack/stack_depot.hpp>
 
+#include "subprocess.hpp"
 #include "weft_test.hpp"
 
 using weft::detail::chunk_size_here;
@@ -45,4 +49,15 @@ WEFT_TEST("overcommit: a depot reserves what this system's mode allows") {
     depot.give_back(depot.take(weft::default_stack_size()));
     CHECK(depot.counters().reserved_bytes <= most);
     CHECK(depot.counters().mapped == 1);
+}
+
+WEFT_TEST("overcommit: no more than 16 MiB are reserved at a time where memory is locked at once") {
+    // The sanitizers say yes and lock nothing.
+    if (WEFT_ASAN || WEFT_TSAN || weft_test::emulated || ::mlockall(MCL_FUTURE) != 0)
+        GTEST_SKIP() << "nothing can be locked";
+    const std::size_t chunk = chunk_size_here(1024 * mebibyte);
+    const std::size_t small_chunk = chunk_size_here(mebibyte);
+    ::munlockall();
+    CHECK(chunk == 16 * mebibyte);
+    CHECK(small_chunk == mebibyte);
 }

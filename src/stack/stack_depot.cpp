@@ -169,14 +169,16 @@ private:
         return warm;
     }
 
-    // A gigabyte if it can be had; less, down to a single slot, where address space is limited.
+    // A gigabyte if it can be had; less, down to a single slot, where address space is limited, or
+    // memory that may be locked (EAGAIN).
     void grow() {
-        std::size_t size = std::max(chunk_size_ / stride_, std::size_t{1}) * stride_;
+        const std::size_t most = detail::chunk_size_here(chunk_size_);
+        std::size_t size = std::max(most / stride_, std::size_t{1}) * stride_;
         for (;;) {
             try {
                 add(reserve(size, stride_));
                 return;
-            } catch (const std::bad_alloc&) {
+            } catch (const std::exception&) {
                 if (size == stride_) throw;
                 size = std::max(size / 4 / stride_, std::size_t{1}) * stride_;
             }
@@ -256,9 +258,8 @@ const std::array<std::size_t, 4>& stack_depot::size_classes() noexcept { return 
 stack_depot::stack_depot(stack_depot_options options)
     : implementation_(std::make_unique<implementation>()) {
     implementation_->guard = detail::choose_guard(options.guard);
-    const std::size_t chunk_size = detail::chunk_size_here(options.chunk_size);
     for (std::size_t i = 0; i < classes.size(); ++i)
-        implementation_->pooled[i].configure(classes[i], chunk_size);
+        implementation_->pooled[i].configure(classes[i], options.chunk_size);
 }
 
 stack_depot::~stack_depot() {

@@ -1,6 +1,6 @@
 // stack_limits.cpp - takes stacks until the system has no more, and goes on afterwards.
 //
-//     stack_limits stacks|pieces|large|coroutines|mappings
+//     stack_limits stacks|pieces|large|coroutines|mappings|locked
 //
 // Address space is limited with RLIMIT_AS. That stands in for overcommit_memory=2 too, under which
 // a reservation fails in the same way (ENOMEM from mmap), and which is a setting of the whole
@@ -8,7 +8,9 @@
 // 0 if everything was; "no limit" if there is none.
 //
 // SPDX-License-Identifier: Apache-2.0
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -45,6 +47,11 @@ void limit_address_space(std::size_t bytes) {
     require(::setrlimit(RLIMIT_AS, &limit) == 0);
 }
 
+// Of mappings, or of memory that may be locked.
+bool says_no_more(const std::system_error& error) {
+    return error.code().value() == ENOMEM || error.code().value() == EAGAIN;
+}
+
 // Whether taking one more fails as it should, and changes nothing.
 bool is_exhausted(stack_depot& depot) {
     const weft::stack_counters before = depot.counters();
@@ -52,7 +59,7 @@ bool is_exhausted(stack_depot& depot) {
         depot.give_back(depot.take(size));
         return false;
     } catch (const std::bad_alloc&) {
-    } catch (const std::system_error& error) { require(error.code().value() == ENOMEM); }
+    } catch (const std::system_error& error) { require(says_no_more(error)); }
     const weft::stack_counters after = depot.counters();
     require(after.live == before.live && after.idle == before.idle &&
             after.mapped == before.mapped && after.reserved_bytes == before.reserved_bytes);
@@ -65,7 +72,7 @@ void take_all(stack_depot& depot, std::vector<stack>& taken) {
         try {
             taken.push_back(depot.take(size));
         } catch (const std::bad_alloc&) { return; } catch (const std::system_error& error) {
-            require(error.code().value() == ENOMEM);
+            require(says_no_more(error));
             return;
         }
     }
@@ -164,6 +171,24 @@ void mappings() {
     exhaust(depot, taken, probe);
 }
 
+// All memory is locked that is mapped from here on, and only so much may be.
+void locked() {
+    constexpr std::size_t most = 6 * mebibyte;
+    const weft_test::memory_probe probe;
+    const rlimit limit{most, most};
+    const bool is_limited = ::setrlimit(RLIMIT_MEMLOCK, &limit) == 0;
+    if (::geteuid() == 0) require(::seteuid(65'534) == 0);  // for root there is no limit
+    if (!is_limited || ::mlockall(MCL_FUTURE) != 0) {
+        std::puts("not here");
+        return;
+    }
+    stack_depot depot;
+    std::vector<stack> taken;
+    taken.reserve(1000);
+    exhaust(depot, taken, probe);
+    require(depot.counters().reserved_bytes > most / 2);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -174,5 +199,6 @@ int main(int argc, char** argv) {
     if (wanted == "large") large();
     if (wanted == "coroutines") coroutines();
     if (wanted == "mappings") mappings();
+    if (wanted == "locked") locked();
     std::puts("right");
 }

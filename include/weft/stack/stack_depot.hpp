@@ -34,7 +34,7 @@ struct stack_depot_options {
     /// How its stacks are guarded.
     guard_kind guard = guard_kind::best;
     /// Address space reserved at a time; at most 16 MiB where the system counts all of it as used
-    /// (vm.overcommit_memory=2).
+    /// (vm.overcommit_memory=2), or makes memory of it at once (mlockall(MCL_FUTURE)).
     std::size_t chunk_size = std::size_t{1} << 30;
 };
 
