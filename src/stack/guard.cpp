@@ -36,10 +36,14 @@ guard_kind choose_guard(guard_kind wanted) noexcept {
     return can_install ? guard_kind::install : guard_kind::protect;
 }
 
+// Memory may be locked after the probe: it then gets a guard of the other kind.
 int install_guard(guard_kind kind, std::byte* low) noexcept {
-    const int failed = kind == guard_kind::install ? ::madvise(low, guard_size, madv_guard_install)
-                                                   : ::mprotect(low, guard_size, PROT_NONE);
-    return failed == 0 ? 0 : errno;
+    if (kind == guard_kind::install) {
+        if (::madvise(low, guard_size, madv_guard_install) == 0) return 0;
+        const int error = errno;
+        if (error != EINVAL || choose_guard(guard_kind::best) != guard_kind::install) return error;
+    }
+    return ::mprotect(low, guard_size, PROT_NONE) == 0 ? 0 : errno;
 }
 
 }  // namespace weft::inline v0::detail

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <weft/stack/stack_depot.hpp>
 
+#include <sys/mman.h>
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -103,6 +104,22 @@ GUARD_TEST("guard: a system call that is given the memory below a stack fails") 
         CHECK(probe.usable(s));
         depot.give_back(s);
     }
+}
+
+GUARD_TEST("guard: is made as well where the memory was locked meanwhile") {
+    stack_depot depot({.guard = Kind});
+    const memory_probe probe;
+    const stack first = depot.take(weft::default_stack_size());
+    if (::mlock(first.high(), guard_size + first.size) != 0) {
+        depot.give_back(first);
+        GTEST_SKIP() << "nothing can be locked";
+    }
+    const stack second = depot.take(weft::default_stack_size());
+    CHECK(second.low == first.high() + guard_size);
+    CHECK(probe.guarded(second, guard_size));
+    CHECK(probe.usable(second));
+    depot.give_back(second);
+    depot.give_back(first);
 }
 
 GUARD_TEST("guard: stands between two stacks that lie side by side") {

@@ -151,7 +151,7 @@ void install_fails() {
         std::puts("not here");
         std::exit(0);
     }
-    guard_fails(guard_kind::install, refuse.madvise, EINVAL);
+    guard_fails(guard_kind::install, refuse.madvise, EPERM);
     guard_fails(guard_kind::install, refuse.madvise, ENOMEM);
 }
 
