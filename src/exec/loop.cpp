@@ -81,6 +81,7 @@ loop::loop(loop_options options)
       timers_(options.external_wakes),
       external_wakes_(options.external_wakes),
       clock_(options.clock != nullptr ? options.clock : &steady_clock_source()),
+      slice_(options.slice),
       unhandled_(std::move(options.unhandled)),
       own_driver_(make_futex_driver()),
       driver_(own_driver_.get()) {
@@ -130,7 +131,7 @@ void loop::run_ready() noexcept {
         if (r == nullptr) {  // with nothing to run, sleep() looks at the reactor
             worker_.begin_ticks();
             collect();
-            r = worker_.take();
+            r = take_first();
         }
         if (r == nullptr) return;
         while ((r = detail::run_one(*r)) != nullptr) {
@@ -144,24 +145,38 @@ void loop::run_ready() noexcept {
 
 runnable* loop::next() noexcept {
     if (stepping_) return nullptr;
-    const std::size_t dispatched = worker_.counted_ticks();
-    worker_.begin_ticks();
-    if (reactor_is_due(dispatched))
-        look_around();
+    if (worker_.reactor == nullptr)
+        worker_.begin_ticks();
     else
-        collect();
-    return worker_.take();
+        ask_reactor_if_due();
+    collect();
+    return take_first();
+}
+
+// After a look around.
+runnable* loop::take_first() noexcept {
+    runnable* const r = worker_.take();
+    if (r != nullptr) static_cast<void>(worker_.count_transfer());
+    return r;
 }
 
 void loop::look_around() noexcept {
-    if (worker_.reactor != nullptr) {
-        const std::size_t before = worker_.ready.size();
-        worker_.reactor->poll();
-        found_ = worker_.ready.size() - before;
-        skipped_ = 0;
-        asked_ = worker_.looked;
-    }
+    if (worker_.reactor != nullptr) ask_reactor();
     collect();
+}
+
+void loop::ask_reactor() noexcept {
+    const std::size_t before = worker_.ready.size();
+    worker_.reactor->poll();
+    found_ = worker_.ready.size() - before;
+    skipped_ = 0;
+    asked_ = worker_.looked;
+}
+
+void loop::ask_reactor_if_due() noexcept {
+    const std::size_t dispatched = worker_.counted_ticks();
+    worker_.begin_ticks();
+    if (reactor_is_due(dispatched)) ask_reactor();
 }
 
 // Not before as many have run as it found last: what it would find now comes behind them anyway,
@@ -188,8 +203,11 @@ void loop::collect() noexcept {
         worker_.ready.push(r);
         r = following;
     }
-    if (timers_.earliest() != no_deadline)
-        timers_.expire(clock_->now(), [this](runnable* r) { worker_.ready.push(r); });
+    if (timers_.earliest() == no_deadline) return;
+    // The clock was asked a moment ago, unless a reactor took its time.
+    const bool is_known = worker_.reactor == nullptr && !stepping_;
+    timers_.expire(is_known ? worker_.looked : clock_->now(),
+                   [this](runnable* r) { worker_.ready.push(r); });
 }
 
 // Until something may be ready. False: that will never be.
@@ -224,7 +242,7 @@ void loop::list_late_if_due() noexcept {
 
 bool loop::step_once() noexcept {
     stepping_ = true;
-    worker_.end_ticks();
+    worker_.begin_step();
     look_around();
     runnable* const r = worker_.take();
     if (r != nullptr)
@@ -264,6 +282,7 @@ bool loop::poll() {
     const inside here(*this);
     driver* const watched = watched_ ? watched_driver_.get() : nullptr;
     if (watched != nullptr) watched->clear();
+    worker_.begin_ticks();
     look_around();
     const bool any = !worker_.idle() || !inbox_.empty() || timers_.earliest() <= clock_->now();
     run_ready();

@@ -313,6 +313,10 @@ random_source& pool::random() noexcept {
     return core_->outside_random;
 }
 
+bool pool::slice_is_over(std::chrono::nanoseconds held) noexcept {
+    return held > core_->options.slice;
+}
+
 void pool::unhandled(std::exception_ptr error, runnable& r) noexcept {
     if (core_->options.unhandled)
         core_->options.unhandled(std::move(error), r);

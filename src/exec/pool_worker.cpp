@@ -17,7 +17,7 @@ namespace weft::inline v0::detail {
 namespace {
 
 // Now and then a worker with many gives some away.
-constexpr unsigned looks_between_mixing = 8;
+constexpr std::uint64_t dispatches_between_mixing = 8 * worker::ticks_between;
 constexpr std::uint32_t one_mixed_of = 32;
 constexpr std::uint32_t least_to_mix = 64;
 // Places in the ring.
@@ -99,7 +99,7 @@ runnable* pool_worker::look_around() noexcept {
     runnable* r = take_overflow();
     if (r == nullptr) r = take();
     if (r != nullptr) static_cast<void>(count_transfer());
-    if (shared != nullptr && ++looks_ % looks_between_mixing == 0) mix();
+    if (shared != nullptr && dispatched.get() - mixed_at_ >= dispatches_between_mixing) mix();
     return r;
 }
 
@@ -108,6 +108,7 @@ runnable* pool_worker::look_around() noexcept {
 // any worker finds them: of many more than of few, so that in the end all have as many. Fibers that
 // are woken stay: they belong to whoever wakes them.
 void pool_worker::mix() noexcept {
+    mixed_at_ = dispatched.get();
     if (std::exchange(yields, 0) < least_to_mix || ring.size() < least_to_mix) return;
     const std::uint32_t count = ring.pop_some(loot_, ring.size() / one_mixed_of);
     core.overflow.push(std::span(loot_).first(count));
@@ -125,7 +126,9 @@ void pool_worker::collect() noexcept {
     }
     if (own_timers.earliest() == no_deadline) return;
     bool others_may = false;
-    own_timers.expire(core.clock.now(), [this, &others_may](runnable* due) {
+    // The clock was asked a moment ago, unless a reactor took its time.
+    const time_point now = reactor == nullptr ? looked : core.clock.now();
+    own_timers.expire(now, [this, &others_may](runnable* due) {
         if (core.options.force_migrate && due->bound_to == 0 && shared != nullptr)
             return core.send(core.next_of(*this), due);
         receive(due, std::memory_order_seq_cst);

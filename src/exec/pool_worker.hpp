@@ -2,8 +2,8 @@
 //
 // A worker runs from, in this order: what must come first; the slot, where the one stands that was
 // woken last; its ring, or the queue of those that may run nowhere else, in turn. Every 61
-// dispatches it looks at its inbox, its timers and the overflow list. With nothing left it takes
-// half of another's ring, and in the end sleeps (parking.hpp).
+// dispatches, or about 100 us, it looks at its inbox, its timers and the overflow list. With
+// nothing left it takes half of another's ring, and in the end sleeps (parking.hpp).
 //
 //   slot <--- wakes             inbox <--- wakes of bound ones, from other threads
 //    |                            |
@@ -184,7 +184,7 @@ private:
     [[nodiscard]] bool is_help_needed() noexcept;
     void receive(runnable* r, std::memory_order order = std::memory_order_release) noexcept;
 
-    unsigned looks_ = 0;
+    std::uint64_t mixed_at_ = 0;    // of the dispatches
     bool lives_by_mail_ = false;    // what it last found came that way
     bool awaited_in_vain_ = false;  // by what has run here last
     bool turn_of_bound_ = false;

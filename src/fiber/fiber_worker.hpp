@@ -36,7 +36,9 @@ struct slice_watch {
     std::uint32_t countdown = 0;      // calls until the clock is read
     std::uint32_t span = 1;           // what that began with
     std::uint32_t rare_countdown = most;
-    std::uint32_t ticks = 0;  // of the worker when the slice began: others mean that it has left
+    // Of the worker when the slice began: others mean that it has left.
+    std::uint32_t looks = 0;
+    std::uint32_t ticks = 0;
     time_point began{};
     time_point looked{};
 };

@@ -17,7 +17,7 @@
 // parent that leaves the group waits for such a one in any case.) It is in no queue meanwhile; when
 // the child ends the thread goes on as the parent, wherever that is. What a worker looks at every
 // 61 dispatches, its inbox and its timers, it looks at between two children, too; and when they
-// have had a slice of a millisecond the parent waits as usual, so that others get their turn.
+// have had a slice the parent waits as usual, so that others get their turn.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <weft/fiber/suspend.hpp>
@@ -31,8 +31,6 @@ namespace {
 
 constexpr auto own_unstarted = static_cast<std::uint8_t>(stack_kind::own);
 constexpr auto own_started = static_cast<std::uint8_t>(own_unstarted | started_bit);
-
-constexpr std::chrono::milliseconds slice{1};
 
 bool is_child_of(const runnable& r, const void* group) {
     if (r.kind != own_unstarted || r.bound_to != 0) return false;
@@ -90,10 +88,12 @@ void run_as_call(fiber_block& me, fiber_block& child) noexcept {
 bool may_go_on(fiber_worker& worker) noexcept {
     if (worker.exec.count_transfer()) [[likely]]
         return true;
-    const time_point now = worker.exec.home.clock().now();
+    executor& home = worker.exec.home;
+    const time_point now = home.clock().now();
     if (worker.children_since == time_point{}) worker.children_since = now;
     const bool others_wait = worker.exec.look_without_leaving();
-    if (!others_wait && now - worker.children_since < slice) return worker.exec.count_transfer();
+    if (!others_wait && !home.slice_is_over(now - worker.children_since))
+        return worker.exec.count_transfer();
     worker.children_since = {};
     return false;
 }

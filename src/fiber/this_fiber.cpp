@@ -206,23 +206,40 @@ std::uint32_t calls_until_next_look(const detail::slice_watch& slice, time_point
     return static_cast<std::uint32_t>(std::clamp<std::int64_t>(fit, 1, twice));
 }
 
+bool is_slice_of_running(const fiber_worker& worker) noexcept {
+    return worker.slice.of == worker.current && worker.slice.looks == worker.exec.looks &&
+           worker.slice.ticks == worker.exec.ticks.load(std::memory_order_relaxed);
+}
+
+void begin_slice(fiber_worker& worker, time_point began, time_point now) noexcept {
+    detail::slice_watch& slice = worker.slice;
+    slice.of = worker.current;
+    slice.looks = worker.exec.looks;
+    slice.ticks = worker.exec.ticks.load(std::memory_order_relaxed);
+    slice.began = began;
+    slice.looked = now;
+    slice.countdown = slice.span = 1;
+}
+
+// Who comes next looks around: those who wait for a time or a post have waited for a slice.
+void let_others_run(fiber_worker& worker) {
+    worker.exec.end_ticks();
+    yield();
+    fiber_worker& here = *fiber_worker::here();
+    const time_point now = here.exec.home.clock().now();
+    begin_slice(here, now, now);
+}
+
 [[gnu::noinline]] void look_at_slice(fiber_worker& worker) {
     detail::slice_watch& slice = worker.slice;
     executor& home = worker.exec.home;
     const time_point now = home.clock().now();
-    const std::uint32_t ticks = worker.exec.ticks.load(std::memory_order_relaxed);
-    if (slice.of != worker.current || slice.ticks != ticks) {
-        slice.of = worker.current;
-        slice.ticks = ticks;
-        slice.began = now;
-        slice.span = 1;
-    } else if (home.slice_is_over(now - slice.began)) {
-        slice.of = nullptr;
-        return yield();
-    } else {
-        slice.span = calls_until_next_look(slice, now);
-    }
-    slice.countdown = slice.span;
+    const bool is_first = !is_slice_of_running(worker);
+    if (is_first)
+        begin_slice(worker, worker.exec.runs_since_looked() ? worker.exec.looked : now, now);
+    if (home.slice_is_over(now - slice.began)) return let_others_run(worker);
+    if (is_first) return;
+    slice.countdown = slice.span = calls_until_next_look(slice, now);
     slice.looked = now;
 }
 

@@ -68,8 +68,7 @@ MATRIX_TEST("yield_if_due: the slice of one fiber is not that of the next") {
             }
         });
     run();
-    // Each begins with its first call, and is over with the third.
-    CHECK(std::string(order.begin(), order.end()) == "aaabbbab");
+    CHECK(std::string(order.begin(), order.end()) == "aabbaabb");
 }
 
 MATRIX_TEST("yield_if_due: a slice begins anew after a wait") {
@@ -96,6 +95,22 @@ MATRIX_TEST("yield_if_due: a slice begins anew after a wait") {
         ++others;
     });
     run();
+}
+
+MATRIX_TEST("yield_if_due: a slice begins when the fiber goes on, not with its first call") {
+    static std::vector<char> order;
+    order.clear();
+    manual_clock* const moved = &clock;
+    for (const char name : {'a', 'b'})
+        spawn([moved, name] {
+            for (int i = 0; i < 3; ++i) {
+                order.push_back(name);
+                moved->advance(1100us);
+                yield_if_due();
+            }
+        });
+    run();
+    CHECK(std::string(order.begin(), order.end()) == "ababab");
 }
 
 LOOP_TEST("yield_if_due: with a clock that stands still nobody yields") {
@@ -164,6 +179,41 @@ WEFT_TEST("yield_if_due: the executor decides how long a slice is") {
         e.run_all();
         CHECK(computed >= std::min<std::chrono::nanoseconds>(slice, 1s));
         CHECK(computed <= std::min<std::chrono::nanoseconds>(slice + slice / 4 + 1us, 1s));
+    }
+}
+
+namespace {
+
+// How long a fiber holds a worker of that executor that asks every microsecond.
+template <class Run>
+std::chrono::nanoseconds held_with_slice(executor& e, manual_clock& clock, Run run) {
+    std::chrono::nanoseconds computed{};
+    bool other_ran = false;
+    go(e, [&] {
+        go(e, [&] { other_ran = true; });
+        while (!other_ran) {
+            clock.advance(1us);
+            computed += 1us;
+            yield_if_due();
+        }
+    });
+    run();
+    return computed;
+}
+
+}  // namespace
+
+WEFT_TEST("yield_if_due: a loop and a pool have an option that says how long a slice is") {
+    for (const std::chrono::nanoseconds slice : {0ns, 2'000ns, 100'000ns, 10'000'000ns}) {
+        manual_clock clock;
+        loop s({.clock = &clock, .slice = slice});
+        const auto on_loop = held_with_slice(s, clock, [&] { s.run(); });
+        CHECK(on_loop > slice);
+        CHECK(on_loop <= slice + slice / 4 + 2us);
+        pool p({.workers = 1, .clock = &clock, .slice = slice});
+        const auto on_pool = held_with_slice(p, clock, [&] { p.drain(); });
+        CHECK(on_pool > slice);
+        CHECK(on_pool <= slice + slice / 4 + 2us);
     }
 }
 

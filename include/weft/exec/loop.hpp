@@ -11,6 +11,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <iterator>
@@ -47,6 +48,8 @@ struct loop_options {
     std::function<void(std::exception_ptr, runnable&)> unhandled = {};
     /// For the stacks of its fibers. nullptr: shared_stacks(). It must outlive the loop.
     stack_source* stacks = nullptr;
+    /// A fiber that has held the loop for longer lets others run when it calls yield_if_due().
+    std::chrono::nanoseconds slice = std::chrono::milliseconds(1);
 };
 
 /// Thread-safe: post, defer, add_work and clock (the first three only with external_wakes). All
@@ -102,6 +105,9 @@ public:
     void add_work(std::ptrdiff_t change) noexcept override;
     [[nodiscard]] clock_source& clock() noexcept override { return *clock_; }
     [[nodiscard]] random_source& random() noexcept override;
+    [[nodiscard]] bool slice_is_over(std::chrono::nanoseconds held) noexcept override {
+        return held > slice_;
+    }
     [[nodiscard]] bool attach(std::unique_ptr<driver> reactor) override;
     void unhandled(std::exception_ptr error, runnable& r) noexcept override;
 
@@ -113,7 +119,10 @@ private:
     void refuse_others() const noexcept;
     void post_from_outside(runnable* r) noexcept;
     void collect() noexcept;
+    [[nodiscard]] runnable* take_first() noexcept;
     void look_around() noexcept;
+    void ask_reactor() noexcept;
+    void ask_reactor_if_due() noexcept;
     [[nodiscard]] bool reactor_is_due(std::size_t dispatched) noexcept;
     [[nodiscard]] driver* resting_driver() const noexcept;
     void run_ready() noexcept;
@@ -132,6 +141,7 @@ private:
     bool stepping_ = false;
     bool watched_ = false;  // a foreign event loop watches descriptor()
     clock_source* clock_;
+    const std::chrono::nanoseconds slice_;
     std::optional<seeded_random> random_;
     std::function<void(std::exception_ptr, runnable&)> unhandled_;
     std::unique_ptr<driver> own_driver_;

@@ -65,11 +65,13 @@ struct pool_options {
     std::function<void(std::exception_ptr, runnable&)> unhandled = {};
     /// For the stacks of its fibers. nullptr: shared_stacks(). It must outlive the pool.
     stack_source* stacks = nullptr;
+    /// A fiber that has held its worker for longer lets others run when it calls yield_if_due().
+    std::chrono::nanoseconds slice = std::chrono::milliseconds(1);
 };
 
 /// What a worker has done so far. Read while it goes on: the figures need not be of the same
-/// moment, and while it looks around, every 61 dispatches, it may seem to have had some 61 more or
-/// fewer.
+/// moment, and while it looks around, every 61 dispatches at the latest, it may seem to have had
+/// some 61 more or fewer.
 struct worker_counters {
     std::uint64_t dispatches = 0;     // runnables run
     std::uint64_t steals = 0;         // times that it took some from another worker
@@ -121,6 +123,7 @@ public:
     void add_work(std::ptrdiff_t change) noexcept override;
     [[nodiscard]] clock_source& clock() noexcept override;
     [[nodiscard]] random_source& random() noexcept override;
+    [[nodiscard]] bool slice_is_over(std::chrono::nanoseconds held) noexcept override;
     [[nodiscard]] bool attach(std::unique_ptr<driver> reactor) override;
     void unhandled(std::exception_ptr error, runnable& r) noexcept override;
 

@@ -17,11 +17,11 @@
 #include <weft/base/clock_source.hpp>
 #include <weft/exec/driver.hpp>
 #include <weft/exec/ready_queue.hpp>
+#include <weft/exec/timer_queue.hpp>
 
 namespace weft::inline v0 {
 
 class executor;
-class timer_queue;
 
 namespace detail {
 
@@ -230,26 +230,42 @@ struct worker {
     static constexpr std::chrono::microseconds slot_time{50};
     static constexpr std::size_t many = 1024;
     static constexpr std::uint32_t ticks_between = 61;
-    static constexpr std::uint32_t ticks_unasked = 8;  // with a reactor: without asking the clock
+    static constexpr std::uint32_t ticks_at_first = 4;  // unasked, after it had nothing to do
+    static constexpr std::uint32_t ticks_unasked = 8;   // with a reactor: without asking the clock
+    static constexpr std::uint32_t looks_unasked = 8;   // with neither timers nor a reactor
     static constexpr std::chrono::microseconds time_between{100};
 
-    /// After a look around: when the next is due. With a reactor in fewer dispatches, if those
-    /// before took longer than time_between; and the clock is asked every few of them, for those
-    /// that come may take longer.
+    /// At a look around: when the next is due. In fewer dispatches than ticks_between, if those
+    /// before took longer than time_between. With timers or a reactor `looked` is now.
     void begin_ticks() noexcept {
-        if (reactor != nullptr) [[unlikely]]
+        ++looks;
+        if (unasked == 0 || ticks.load(std::memory_order_relaxed) != 0 || is_timed()) [[unlikely]]
             return adapt_ticks();
-        ticks.store(span.load(std::memory_order_relaxed), std::memory_order_relaxed);
+        --unasked;
+        ticks.store(ticks_between, std::memory_order_relaxed);
     }
     /// None: whoever comes next looks around.
     void end_ticks() noexcept {
-        ticks.store(0, std::memory_order_relaxed);
+        const std::uint32_t counted = counted_ticks();
         later_ticks.store(0, std::memory_order_relaxed);
+        ticks.store(0, std::memory_order_relaxed);
+        span.store(counted, std::memory_order_relaxed);
+        unasked = 0;
+    }
+    /// The executor looks around now, and runs one: whoever comes after it looks, too.
+    void begin_step() noexcept {
+        ++looks;
+        has_rested = true;
+        end_ticks();
     }
     /// Those that were counted since begin_ticks().
     [[nodiscard]] std::uint32_t counted_ticks() const noexcept {
         return span.load(std::memory_order_relaxed) - later_ticks.load(std::memory_order_relaxed) -
                ticks.load(std::memory_order_relaxed);
+    }
+    /// Whether whoever runs does so since `looked`.
+    [[nodiscard]] bool runs_since_looked() const noexcept {
+        return asked_at == looks && counted_ticks() == 1;
     }
 
     executor& home;
@@ -262,6 +278,10 @@ struct worker {
     std::atomic<std::uint32_t> span = ticks_between;  // what began with the look before
     std::atomic<std::uint32_t> later_ticks = 0;       // of those the ones not in ticks yet
     std::atomic<std::uint64_t> missed = 0;            // ticks that found nothing to run
+    std::uint32_t looks = 0;                          // around, so far
+    std::uint32_t asked_at = 0;            // of them the one at which the clock was asked last
+    std::uint32_t unasked = 0;             // so many come at which it need not be
+    bool has_rested = true;                // it had nothing to do since
     std::uint32_t slot_left = slot_limit;  // wakes that go to the slot until one goes to the queue
     std::uint32_t slot_limits = 0;         // how often slot_left was used up since that was so
     bool wake_slot = false;
@@ -277,7 +297,7 @@ struct worker {
     worker* outer = nullptr;                     // the one whose fiber runs this one's loop
     std::unique_ptr<worker_attachment> attachment;
     std::unique_ptr<driver> reactor;            // of the io part
-    time_point looked{};                        // when it last looked around, with a reactor
+    time_point looked{};                        // when it last looked around and asked the clock
     time_point slot_since{};                    // when one went to the queue last, with many ready
     driver_lender* lender = nullptr;            // the attachment, or that of all guests
     std::atomic<unsigned> awaiting_others = 0;  // so many here do; changed by the owner
@@ -296,7 +316,11 @@ private:
         runnable* const r = ready.first();
         return r != nullptr && r->kind == kind ? r : nullptr;
     }
+    [[nodiscard]] bool is_timed() const noexcept {
+        return reactor != nullptr || timers->earliest() != no_deadline;
+    }
     void adapt_ticks() noexcept;
+    void set_ticks(std::uint32_t all, std::uint32_t first) noexcept;
     [[nodiscard]] bool renew_ticks() noexcept;
     void displace() noexcept;
     [[nodiscard]] runnable* take_otherwise() noexcept;

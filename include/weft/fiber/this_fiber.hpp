@@ -81,9 +81,10 @@ private:
 }
 
 /// yield(), if this fiber has held its worker for longer than the executor allows (1 ms, unless it
-/// says otherwise), counted from its first call. Most calls count down and return; the executor's
-/// clock is read as often as the distance of the calls demands, so that it is late by a quarter of
-/// its slice at most (docs/no_preemption.md). Nothing is preempted against its will.
+/// says otherwise: loop_options::slice). Counted from its first call, if it is not known when it
+/// went on: no dispatch reads the clock. Most calls count down and return; the executor's clock is
+/// read as often as the distance of the calls demands, so that it is late by a quarter of its slice
+/// at most (docs/no_preemption.md). Nothing is preempted against its will.
 /// Suspends: maybe. Cancel: ignored. From: a fiber; elsewhere it aborts. Fails: never.
 void yield_if_due();
 
