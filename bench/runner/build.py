@@ -41,19 +41,23 @@ class Build:
             raise Failure(f"the build folder for {self.compiler} is configured for {used}")
         build = ["cmake", "--build", self.folder, "--parallel", "--target"]
         targets = [f"bench_case_{name}" for name in case.uses()]
+        if case.left_out:
+            targets = ["bench_launch", *(f"bench_{name}_{program}" for name in case.uses()
+                                         for program in self.programs_of(name, case.left_out))]
         complete = subprocess.run([*build, *targets, "--", "-k", "0"], cwd=ROOT).returncode == 0
         for name in case.uses():
-            self.look_for_failures(name, build, complete)
+            programs = [] if complete else self.programs_of(name, case.left_out)
+            self.look_for_failures(name, build, programs)
         if not complete and not self.failed:
             raise Failure(f"failed: cmake --build {self.folder}")
 
-    def look_for_failures(self, case, build, complete):
-        """What of a case is not built stands in `failed`; no program of an older state is left,
-        and beside its place the reason, for programs that start others (ring/workload.hpp)."""
+    def look_for_failures(self, case, build, names):
+        """What of these programs is not built stands in `failed`; none of an older state is left,
+        and beside its place the reason, for programs that start others (ring/play.hpp)."""
         programs = self.folder / "bench" / case
         for old in programs.glob("*.failed"):
             old.unlink()
-        for name in [] if complete else self.programs_of(case):
+        for name in names:
             done = subprocess.run([*build, f"bench_{case}_{name}"], cwd=ROOT, text=True,
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
             if done.returncode == 0:
@@ -67,10 +71,10 @@ class Build:
             programs.mkdir(parents=True, exist_ok=True)
             (programs / f"{name}.failed").write_text(why + "\n")
 
-    def programs_of(self, case):
+    def programs_of(self, case, left_out):
         command = ["cmake", "--build", self.folder, "--target", "help"]
         known = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        return sorted(set(re.findall(rf"\bbench_{case}_(\w+)(?=:)", known)))
+        return sorted(set(re.findall(rf"\bbench_{case}_(\w+)(?=:)", known)) - set(left_out))
 
     def setting(self, name):
         cache = (self.folder / "CMakeCache.txt").read_text()

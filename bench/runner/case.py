@@ -25,7 +25,8 @@ class Case:
     [[program]]  name; optional: command (default: the program of that name; {bin}, {bench} and
                  {case} are replaced by the folders of the case's programs, of all programs and of
                  the sources), cpus ("one", the default, pins it to a CPU; "all" does not), timeout;
-                 absent, what is said of it where it was not built
+                 absent, what is said of it where it was not built; brief, false if it is left out
+                 of a brief run
     [[table]]    title, rows in their order; optional: reference, the row that others are divided
                  by; stands, the row that stands for weft where peers are ahead (the first of
                  weft's if it is not given: runner/losses.py); plot, the name of a picture with a
@@ -45,6 +46,7 @@ class Case:
         self.compilers = said.get("compilers", ["g++"])
         self.rounds = said.get("rounds")
         self.programs = said["program"]
+        self.left_out = []  # programs, by name
         self.tables = said["table"]
         self.figures = said.get("figure", [])
         self.rows = [row for table in self.tables for row in table["rows"]]
@@ -61,6 +63,11 @@ class Case:
                 raise Failure(f"{self.name}/case.toml: no table has the row '{row}'")
         if len(set(self.rows)) != len(self.rows):
             raise Failure(f"{self.name}/case.toml: a row stands in two places")
+
+    def shorten(self):
+        """For a brief run: a program that can be done without is neither built nor run."""
+        self.left_out = [p["name"] for p in self.programs if not p.get("brief", True)]
+        self.programs = [p for p in self.programs if p.get("brief", True)]
 
     def uses(self):
         """The cases whose programs it runs: mostly its own alone."""

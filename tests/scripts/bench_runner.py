@@ -256,7 +256,8 @@ class Brief(unittest.TestCase):
         self.bench.__file__ = loader.path
         loader.exec_module(self.bench)
         build = types.SimpleNamespace(compiler="g++", version=lambda: "12", flags=lambda _: "-O2")
-        case = types.SimpleNamespace(**vars(a_case()), compilers=["g++"], rounds=None)
+        case = types.SimpleNamespace(**vars(a_case()), compilers=["g++"], rounds=None,
+                                     shorten=lambda: None)
         self.bench.Case = lambda _: case
         self.bench.builds_for = lambda *_: [build]
         self.bench.runs_of = lambda *_: (
@@ -315,6 +316,7 @@ class Builds(unittest.TestCase):
 project(c LANGUAGES CXX)
 add_custom_target(bench_case_c)
 file(GLOB sources CONFIGURE_DEPENDS *.cpp)
+add_custom_target(bench_launch)
 foreach(source IN LISTS sources)
   cmake_path(GET source STEM name)
   add_executable(bench_c_${name} ${source})
@@ -345,7 +347,7 @@ endif()
     def write(self, name, text):
         (self.root / name).write_text(text)
 
-    def made(self):
+    def made(self, left_out=()):
         """The build, with what cmake and ninja print kept away."""
         one = build.Build("g++", self.folder)
         real = subprocess.run
@@ -353,7 +355,7 @@ endif()
                 subprocess, "run", lambda *words, **how: real(*words, **{
                     "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, **how}
                     if "capture_output" not in how else how)):
-            one.make(types.SimpleNamespace(name="c", uses=lambda: ["c"]))
+            one.make(types.SimpleNamespace(name="c", uses=lambda: ["c"], left_out=left_out))
         return one
 
     def runs(self, one):
@@ -379,6 +381,16 @@ endif()
         self.write("peer.cpp", "int main() {}")
         self.assertEqual(self.made().failed, {})
         self.assertFalse((self.folder / "bench/c/peer.failed").exists())
+
+    def test_a_program_that_a_brief_run_does_without_is_not_built(self):
+        case = Case("ring")
+        case.shorten()
+        self.assertEqual(case.left_out, ["weft_no_prefetch"])
+        self.assertNotIn("weft_no_prefetch", [program["name"] for program in case.programs])
+        self.write("weft_two.cpp", "int main() { return wrong; }")
+        self.made(left_out=["weft_two"])
+        self.assertEqual({path.name for path in (self.folder / "bench/c").iterdir()},
+                         {"weft", "peer"})
 
     def test_a_program_of_weft_that_does_not_compile_ends_the_run(self):
         self.write("weft.cpp", "int main() { return wrong; }")
