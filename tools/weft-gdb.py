@@ -35,8 +35,9 @@ except ImportError:  # it was not gdb that started this
 NAMESPACE = "weft::v0::detail::"
 KINDS = {1: "own", 2: "ucontext", 3: "thread", 4: "swapped"}
 CANCELLED = 1  # fiber_block::attention
-# Stack pointer, resume address, frame pointer.
-REGISTERS = {"i386:x86-64": ("rsp", "rip", "rbp"), "aarch64": ("sp", "pc", "x29")}
+# Stack pointer, resume address, frame pointer, and what a switch in a user's frame keeps besides.
+REGISTERS = {"i386:x86-64": ("rsp", "rip", "rbp", "rbx", "r12", "r13"),
+             "aarch64": ("sp", "pc", "x29")}
 # Where swapcontext keeps what it keeps, in uc_mcontext.gregs.
 UCONTEXT = {"i386:x86-64": {"rsp": 15, "rip": 16, "rbp": 10, "rbx": 11, "r12": 4, "r13": 5,
                             "r14": 6, "r15": 7}}
@@ -127,18 +128,26 @@ class Fiber:
             return None
         where = self.pointer.cast(type_of(self.kind() + "_fiber").pointer())["where"]
         # A build with the portable switch has ucontext for both kinds.
-        if any(field.name == "registers_" for field in where.type.strip_typedefs().fields()):
-            return self.saved_by_switch(where["registers_"])
-        return self.saved_by_swapcontext(where["saved_"])
+        try:
+            saved = where["saved_"]
+        except gdb.error:
+            return self.saved_by_switch(where)
+        return self.saved_by_swapcontext(saved)
 
-    def saved_by_switch(self, saved):
+    def saved_by_switch(self, where):
         names = REGISTERS.get(architecture())
         if names is None:
             return None
         # gdb looks up a caller one byte before its resume address, to be inside the call. Here that
         # would be inside the switch, where frames are undescribed on purpose (switch_x86_64.hpp).
-        return dict(zip(names, (int(saved["stack_pointer"]), int(saved["resume_address"]) + 1,
-                                int(saved["frame_pointer"]))))
+        saved = where["registers_"]
+        values = [int(saved["stack_pointer"]), int(saved["resume_address"]) + 1,
+                  int(saved["frame_pointer"])]
+        try:  # of a switch in a user's frame, if the build has such (swap_in_frame.hpp)
+            values += [int(word) for word in (saved["rbx"], where["kept"][0], where["kept"][1])]
+        except gdb.error:
+            pass
+        return dict(zip(names, values))
 
     def saved_by_swapcontext(self, saved):
         places = UCONTEXT.get(architecture())
@@ -239,7 +248,7 @@ class Detour(gdb.unwinder.Unwinder):
     def backtrace(self, saved):
         """Lines of gdb's own backtrace, numbered from 0."""
         newest = gdb.newest_frame()
-        self.sp, self.pc, _ = REGISTERS[architecture()]
+        self.sp, self.pc = REGISTERS[architecture()][:2]
         self.saved = saved
         self.innermost = (int(newest.read_register(self.sp)), int(newest.read_register(self.pc)))
         self.enabled = True

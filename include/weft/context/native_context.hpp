@@ -82,5 +82,6 @@ inline void native_context::swap(native_context& from, native_context& to) noexc
 #endif
 
 #ifndef WEFT_SWITCH_IN_FRAME
+/// As above: here they call one of ours that does.
 #define WEFT_SWITCH_IN_FRAME 0
 #endif

@@ -68,8 +68,8 @@
 #define WEFT_LANDING_IN_FRAME ""
 #endif
 
-// Between the load of rsp and the last of what comes back, the description of the frame does not
-// hold: a profiler's signal that arrives there ends its walk.
+// Between the load of rsp and the arrival, the description of the frame does not hold: a profiler's
+// signal that comes there ends its walk.
 #if defined(__GCC_HAVE_DWARF2_CFI_ASM)
 #define WEFT_LOST_IN_FRAME ".cfi_remember_state\n\t.cfi_undefined rip\n\t"
 #define WEFT_FOUND_IN_FRAME ".cfi_restore_state\n\t"
@@ -97,7 +97,7 @@
     "movq 0(%%rsi), %%rsp\n\t" \
     "movq 8(%%rsi), %%rbp\n\t" \
     "jmpq *16(%%rsi)\n"        \
-    "1:\n\t" WEFT_LANDING_IN_FRAME "movq 24(%%rsi), %%rbx\n\t"
+    "1:\n\t" WEFT_FOUND_IN_FRAME WEFT_LANDING_IN_FRAME "movq 24(%%rsi), %%rbx\n\t"
 
 namespace weft::inline v0 {
 namespace detail {
@@ -127,7 +127,8 @@ struct return_to_frame {
                  "movq %%r12, 32(%%rdi)\n\t"
                  "movq %%r13, 40(%%rdi)\n\t" WEFT_GO_TO_OTHER_FRAME
                  "movq 32(%%rsi), %%r12\n\t"
-                 "movq 40(%%rsi), %%r13\n\t" WEFT_FOUND_IN_FRAME "2:"
+                 "movq 40(%%rsi), %%r13\n"
+                 "2:"
                  : "+D"(left), "+S"(arriving)
                  :
                  : WEFT_CLOBBER_IN_FRAME);
@@ -139,7 +140,7 @@ struct return_to_frame {
                                                             native_context* to) noexcept {
     void* left = from;
     void* arriving = to;
-    asm volatile(WEFT_LEAVE_FRAME WEFT_GO_TO_OTHER_FRAME WEFT_FOUND_IN_FRAME "2:"
+    asm volatile(WEFT_LEAVE_FRAME WEFT_GO_TO_OTHER_FRAME "2:"
                  : "+D"(left), "+S"(arriving)
                  :
                  : "r12", "r13", WEFT_CLOBBER_IN_FRAME);
