@@ -17,20 +17,28 @@ namespace weft::inline v0 {
 
 namespace detail {
 
-coroutine_base::coroutine_base(std::string_view given_name, switching_function yield,
-                               address_function kept) noexcept
-    : yield_function(yield), kept_by_resumer(kept) {
-    const std::size_t length = std::min(given_name.size(), sizeof kept_name - 1);
-    std::ranges::copy(given_name.substr(0, length), kept_name);
-    kept_name[length] = '\0';
-    set_role(activity_role::coroutine);
-    name = kept_name;
+namespace {
+
+constexpr std::size_t longest_name = 31;
+
+}  // namespace
+
+coroutine_base::coroutine_base(activity_role role, std::string_view given_name) {
+    set_role(role);
+    if (given_name.empty() || given_name.front() == '\0') return;
+    const std::size_t length = std::min(given_name.size(), longest_name);
+    char* const copy = new char[length + 1];
+    copy[given_name.copy(copy, length)] = '\0';
+    name = copy;
 }
 
-[[gnu::cold]] void coroutine_base::refuse_resume() const noexcept {
-    fail(now.load(std::memory_order_relaxed) == state::done
-             ? "coroutine: resumed after its end"
-             : "coroutine: resumed while it is running",
+coroutine_base::~coroutine_base() {
+    if (*name != '\0') delete[] name;
+}
+
+[[gnu::cold]] void coroutine_base::refuse_resume(state found) const noexcept {
+    fail(found == state::done ? "coroutine: resumed after its end"
+                              : "coroutine: resumed while it is running",
          name);
 }
 
@@ -38,11 +46,10 @@ coroutine_base::coroutine_base(std::string_view given_name, switching_function y
 
 template <coroutine_backend Backend>
 basic_coroutine_block<Backend>::basic_coroutine_block(const coroutine_options& options)
-    : coroutine_base(options.name, &switch_out, &kept_by_resumer_of),
-      backend_(options, &entry, this) {
+    : resumed(detail::role_of<Backend>, options.name), Backend(options, &entry, this) {
     measured = options.measure_stack;
-    const stack on = backend_.where();
-    set_stack(on.low, on.size);
+    const stack on = this->where();
+    this->set_stack(on.low, on.size);
 }
 
 template <coroutine_backend Backend>
@@ -80,7 +87,7 @@ void basic_coroutine_block<Backend>::switch_in(void* base, void*) {
     thread.running = &self;
     self.now.store(state::running, std::memory_order_relaxed);
     try {
-        self.backend_.enter();
+        self.enter();
     } catch (...) {  // it was not entered (no memory to make room on a shared stack)
         detail::this_thread_block().running = self.outer;
         self.now.store(self.started ? state::suspended : state::fresh, std::memory_order_relaxed);
@@ -102,7 +109,7 @@ void basic_coroutine_block<Backend>::switch_out(void* base, void*) {
             "destructor yields)",
             self.name);
     if constexpr (switches_in_frame) self.note_parked();
-    self.backend_.leave();
+    self.leave();
     if (self.unwinding) [[unlikely]]
         unwind();
 }
@@ -131,7 +138,7 @@ context* basic_coroutine_block<Backend>::step_in() noexcept {
         outer = thread.running;
         thread.running = this;
         now.store(state::running, std::memory_order_relaxed);
-        return &backend_.body();
+        return &this->body();
     }
     return nullptr;
 }
@@ -140,7 +147,7 @@ template <coroutine_backend Backend>
 [[gnu::noinline, gnu::cold]] void basic_coroutine_block<Backend>::step_back() {
     detail::this_thread_block().running = outer;
     end();
-    if (error_ != nullptr) std::rethrow_exception(std::exchange(error_, nullptr));
+    if (error != nullptr) std::rethrow_exception(std::exchange(error, nullptr));
 }
 
 template <coroutine_backend Backend>
@@ -153,7 +160,7 @@ template <coroutine_backend Backend>
 
 template <coroutine_backend Backend>
 context* basic_coroutine_block<Backend>::step_out() noexcept {
-    if constexpr (switches_in_frame) return part() ? &backend_.resumer() : nullptr;
+    if constexpr (switches_in_frame) return part() ? &this->resumer() : nullptr;
     return nullptr;
 }
 
@@ -161,14 +168,12 @@ template <coroutine_backend Backend>
 auto basic_coroutine_block<Backend>::step_out_here() noexcept -> way_out {
     if constexpr (switches_in_frame) {
         detail::activity* const running = detail::running_on_this_thread();
-        if (running == nullptr || !running->is_coroutine()) [[unlikely]]
+        if (running == nullptr || running->role() != detail::role_of<Backend>) [[unlikely]]
             return {};
-        auto& base = static_cast<detail::coroutine_base&>(*running);
-        if (base.yield_function != &switch_out) [[unlikely]]
-            return {};
-        auto& self = static_cast<basic_coroutine_block&>(base);
+        auto& self =
+            static_cast<basic_coroutine_block&>(static_cast<detail::coroutine_base&>(*running));
         if (self.part()) [[likely]]
-            return {&self.backend_.body(), &self.backend_.resumer()};
+            return {&self.body(), &self.resumer()};
     }
     return {};
 }
@@ -179,7 +184,7 @@ template <coroutine_backend Backend>
 void basic_coroutine_block<Backend>::entry(void* block) {
     auto& self = *static_cast<basic_coroutine_block*>(block);
     self.live();
-    self.backend_.finish();
+    self.finish();
 }
 
 // From the first resume to the end.
@@ -196,29 +201,31 @@ void basic_coroutine_block<Backend>::run_and_keep_exception() noexcept {
         run();
     } catch (const forced_unwind&) { return; } catch (...) {
         if (!unwinding) {
-            error_ = std::current_exception();
+            error = std::current_exception();
             return;
         }
     }
     if (unwinding) detail::fail("coroutine: its body swallowed forced_unwind", name);
 }
 
+// One that has ended has no stack any more, and how much it used of it takes the place of its size.
 template <coroutine_backend Backend>
 [[gnu::noinline]] void basic_coroutine_block<Backend>::end() noexcept {
-    if (measured) high_water = high_water_mark({stack_low, stack_size()});
-    backend_.reclaim();
+    if (measured) this->set_stack_size(high_water_mark({this->stack_low, this->stack_size()}));
+    this->reclaim();
 }
 
 template <coroutine_backend Backend>
 std::size_t basic_coroutine_block<Backend>::stack_high_water() const noexcept {
     if (!measured || !started) return 0;
-    return done() ? high_water : high_water_mark({stack_low, stack_size()});
+    return done() ? this->stack_size() : high_water_mark({this->stack_low, this->stack_size()});
 }
 
 template <coroutine_backend Backend>
-const std::byte* basic_coroutine_block<Backend>::kept_by_resumer_of(
+detail::surroundings basic_coroutine_block<Backend>::outside_of(
     const detail::coroutine_base& base) noexcept {
-    return static_cast<const basic_coroutine_block&>(base).backend_.kept_by_resumer();
+    const auto& self = static_cast<const basic_coroutine_block&>(base);
+    return {self.outer, self.kept_by_resumer()};
 }
 
 template class basic_coroutine_block<own_backend>;
@@ -226,12 +233,55 @@ template class basic_coroutine_block<ucontext_backend>;
 template class basic_coroutine_block<thread_backend>;
 template class basic_coroutine_block<swapped_backend>;
 
-void detail::yield_by_call() {
-    detail::activity* const running = detail::this_thread_block().running;
-    WEFT_ASSERT(running != nullptr && running->is_coroutine(),
-                "this_coroutine::yield: called outside any coroutine");
-    auto& coroutine = static_cast<detail::coroutine_base&>(*running);
-    detail::call_switching(coroutine.yield_function, &coroutine);
+namespace detail {
+
+// By a type's name, for blocks tell these to nobody else.
+struct coroutine_kind {
+    template <class Backend>
+    static constexpr switching_function yield = &basic_coroutine_block<Backend>::switch_out;
+    template <class Backend>
+    static constexpr auto outside = &basic_coroutine_block<Backend>::outside_of;
+};
+
+namespace {
+
+// What is asked of a coroutine by who knows only that it runs; its role is the index.
+using kind = coroutine_kind;
+constexpr switching_function yield_by_role[] = {nullptr,
+                                                nullptr,
+                                                kind::yield<own_backend>,
+                                                kind::yield<ucontext_backend>,
+                                                kind::yield<thread_backend>,
+                                                kind::yield<swapped_backend>};
+constexpr surroundings (*outside_by_role[])(const coroutine_base&) noexcept = {
+    nullptr,
+    nullptr,
+    kind::outside<own_backend>,
+    kind::outside<ucontext_backend>,
+    kind::outside<thread_backend>,
+    kind::outside<swapped_backend>};
+
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_yield(const activity* running) noexcept {
+    fail(running != nullptr && running->role() == activity_role::fiber_context
+             ? "this_coroutine::yield: called in a fiber_context, outside any coroutine"
+             : "this_coroutine::yield: called outside any coroutine");
 }
+
+}  // namespace
+
+surroundings surroundings_of(const activity& coroutine) noexcept {
+    const auto outside = outside_by_role[static_cast<std::size_t>(coroutine.role())];
+    return outside(static_cast<const coroutine_base&>(coroutine));
+}
+
+void yield_by_call() {
+    activity* const running = this_thread_block().running;
+    if (running == nullptr || !running->is_coroutine()) [[unlikely]]
+        refuse_yield(running);
+    call_switching(yield_by_role[static_cast<std::size_t>(running->role())],
+                   static_cast<coroutine_base*>(running));
+}
+
+}  // namespace detail
 
 }  // namespace weft::inline v0

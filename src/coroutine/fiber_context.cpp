@@ -31,7 +31,6 @@
 
 #include <weft/base/assert.hpp>
 #include <weft/base/thread_block.hpp>
-#include <weft/coroutine/coroutine_block.hpp>
 #include <weft/stack/overflow.hpp>
 
 #include "base/report.hpp"
@@ -58,18 +57,10 @@ constexpr std::size_t least_stack = 4096;  // below the record; what a portable_
 }
 
 // What a yield() and the report of an overflow find through the thread while a fiber runs.
-struct fiber_activity final : detail::coroutine_base {
-    explicit fiber_activity(std::span<std::byte> memory) noexcept
-        : coroutine_base("", refuse, unknown) {
+struct fiber_activity final : detail::activity {
+    explicit fiber_activity(std::span<std::byte> memory) noexcept {
         set_role(detail::activity_role::fiber_context);
         set_stack(memory.data(), memory.size());
-    }
-
-    // Whoever came last may be anybody: a fiber_context knows no resumer that waits for it.
-    static const std::byte* unknown(const detail::coroutine_base&) noexcept { return nullptr; }
-
-    [[noreturn]] static void refuse(void*, void*) {
-        detail::fail("this_coroutine::yield: called in a fiber_context, outside any coroutine");
     }
 };
 

@@ -50,14 +50,17 @@ shared_stack::~shared_stack() {
 
 // --- a coroutine on it
 
-swapped_backend::swapped_backend(const coroutine_options& options, context_entry entry,
-                                 void* argument)
-    : entry_(entry), argument_(argument) {
+// The body is its block's entry(), as of every other: visit() knows it.
+swapped_backend::swapped_backend(const coroutine_options& options, context_entry, void*) {
     if (options.shared == nullptr)
         throw std::invalid_argument("weft: a swapped coroutine needs options.shared");
     if (options.measure_stack)
         throw std::invalid_argument("weft: a swapped coroutine has no stack of its own to measure");
     attach(*options.shared, options.keep_fp_control);
+}
+
+std::exception_ptr& swapped_backend::wish_failure() noexcept {
+    return static_cast<basic_coroutine_block<swapped_backend>&>(*this).error;
 }
 
 stack swapped_backend::where() const noexcept { return shared().where(); }
@@ -72,8 +75,8 @@ void swapped_backend::enter_from_inside() {
     auto& asking = static_cast<swapped_backend&>(*shared().occupant_);
     shared().wish_ = this;
     asking.leave();
-    if (asking.wish_failure_ != nullptr)
-        std::rethrow_exception(std::exchange(asking.wish_failure_, nullptr));
+    if (std::exception_ptr& failure = asking.wish_failure(); failure != nullptr)
+        std::rethrow_exception(std::exchange(failure, nullptr));
 }
 
 // After a visit from outside: the body left because it wants somebody else to run first.
@@ -83,7 +86,7 @@ void swapped_backend::fulfil_wishes() {
         try {
             wanted.visit();
             wanted.fulfil_wishes();
-        } catch (...) { wish_failure_ = std::current_exception(); }
+        } catch (...) { wish_failure() = std::current_exception(); }
         visit();
     }
 }
@@ -207,9 +210,9 @@ const std::byte* swapped_place::kept_outside(const context& body) const noexcept
                 inside != nullptr && inside->is_coroutine(),
                 "swapped: it waits on another stack than its own, and not inside a coroutine "
                 "that it resumed");
-            const auto& coroutine = static_cast<const coroutine_base&>(*inside);
-            lowest = coroutine.kept_by_resumer(coroutine);
-            inside = coroutine.outer;
+            const surroundings outside = surroundings_of(*inside);
+            lowest = outside.kept;
+            inside = outside.running;
         }
     return lowest;
 }

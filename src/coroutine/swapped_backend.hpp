@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <weft/coroutine/coroutine_block.hpp>
 #include <weft/coroutine/shared_stack.hpp>
 
 #include "context/switch.hpp"
@@ -65,7 +66,8 @@ namespace detail {
 
 /// One visit to the body, by somebody who does not stand on the shared stack.
 [[gnu::always_inline]] inline void swapped_backend::visit() {
-    begin_visits(body_, entry_, argument_);
+    using block = basic_coroutine_block<swapped_backend>;
+    begin_visits(body_, &block::entry, static_cast<block*>(this));
     settle(body_);
 }
 

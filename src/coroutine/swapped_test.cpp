@@ -221,9 +221,9 @@ WEFT_TEST("swapped: a parked one costs at most the bytes that it uses, and 128")
 }
 
 // docs/back_ends.md names it.
-WEFT_TEST("swapped: what a parked one costs beside the bytes that it uses are 288") {
+WEFT_TEST("swapped: what a parked one costs beside the bytes that it uses is 128") {
     if (!WEFT_NATIVE_SWITCH || WEFT_ASAN || WEFT_TSAN) GTEST_SKIP() << "contexts have more to keep";
-    CHECK(sizeof(weft::basic_coroutine_block<weft::swapped_backend>) <= 288);
+    CHECK(sizeof(weft::basic_coroutine_block<weft::swapped_backend>) <= 128);
 }
 
 WEFT_TEST("swapped: buffers are the user's, of the size that is needed, and go back to the user") {

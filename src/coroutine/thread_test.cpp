@@ -297,18 +297,24 @@ WEFT_TEST("thread: two hundred threads take turns") {
 
 // Two lines that travel at a hand-over, and not one, are half of its speed.
 WEFT_TEST("thread: what a resumer writes is not on the cache line that the body reads") {
-    struct block : weft::detail::coroutine_base {
-        block() : coroutine_base("", nullptr, nullptr) {}
-        char back_end = 0;  // where a block has it
-    } const made;
+    struct block final : weft::basic_coroutine_block<weft::thread_backend> {
+        block() : basic_coroutine_block(weft::coroutine_options()) {}
+        void run() override {}
+        weft::detail::resumed_coroutine<weft::thread_backend>& parts() { return *this; }
+        char callable = 0;  // where a coroutine has it
+    } made;
     const auto address = [](const auto& member) {
         return reinterpret_cast<std::uintptr_t>(&member);
     };
     constexpr std::size_t line = 64;
-    CHECK(address(made.now) >= address(made.stack_low) + 8 + line);  // and the role behind it
-    CHECK(address(made.yield_function) >= address(made.now) + line);
-    CHECK(address(made.unwinding) >= address(made.now) + line);
-    CHECK(address(made.back_end) >= address(made.now) + line);
+    const auto& parts = made.parts();
+    for (const std::uintptr_t written : {address(parts.now), address(parts.outer)}) {
+        CHECK(written >= address(parts.stack_low) + 8 + line);  // and the role behind it
+        CHECK(written >= address(parts.error) + line);
+        CHECK(written >= address(parts.unwinding) + line);
+        CHECK(address(made.backend()) >= written + line);
+        CHECK(address(made.callable) >= written + line);
+    }
 }
 
 WEFT_TEST("thread: stress on one cache from several threads at once") {

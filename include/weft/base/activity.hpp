@@ -10,12 +10,20 @@
 
 namespace weft::inline v0::detail {
 
-enum class activity_role : std::uint8_t { fiber, coroutine, fiber_context };
+/// Of a coroutine also which back end it has: who knows only that it runs finds the rest by it.
+enum class activity_role : std::uint8_t {
+    fiber,
+    fiber_context,
+    own_coroutine,
+    ucontext_coroutine,
+    thread_coroutine,
+    swapped_coroutine,
+};
 
 /// As a report has it.
 [[nodiscard]] constexpr const char* text_of(activity_role role) noexcept {
-    constexpr const char* texts[] = {"fiber", "coroutine", "fiber_context"};
-    return texts[static_cast<std::size_t>(role)];
+    if (role == activity_role::fiber) return "fiber";
+    return role == activity_role::fiber_context ? "fiber_context" : "coroutine";
 }
 
 /// Three words: every fiber has one.
@@ -44,7 +52,9 @@ struct activity {
         size_and_role_ = stack_size() | static_cast<std::uint64_t>(role) << bits_of_size;
     }
     /// Whether it can yield to a resumer.
-    [[nodiscard]] bool is_coroutine() const noexcept { return role() != activity_role::fiber; }
+    [[nodiscard]] bool is_coroutine() const noexcept {
+        return role() >= activity_role::own_coroutine;
+    }
 
 private:
     // One word, written and read as one: a bit-field would be stored in pieces, and the load of the

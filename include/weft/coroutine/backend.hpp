@@ -197,7 +197,7 @@ private:
 }  // namespace detail
 
 /// Runs on a shared_stack; parked, it costs the bytes that it uses. Pointers to its locals are
-/// valid only while it runs.
+/// valid only while it runs. Every one is a part of a coroutine's block, which it knows for that.
 class swapped_backend : private detail::swapped_place {
 public:
     swapped_backend(const coroutine_options& options, context_entry entry, void* argument);
@@ -220,11 +220,10 @@ private:
     void visit();
     void enter_from_inside();
     void fulfil_wishes();
+    // Why the one it wished for was not entered. It has a place for that in its block.
+    [[nodiscard]] std::exception_ptr& wish_failure() noexcept;
 
     context body_;
-    context_entry entry_;
-    void* argument_;
-    std::exception_ptr wish_failure_;  // why the one it wished for was not entered
 };
 
 }  // namespace weft::inline v0

@@ -46,49 +46,93 @@ private:
 
 namespace detail {
 
-// The part that does not depend on the back end: what yield() finds through the thread.
-struct coroutine_base : activity {
-    using address_function = const std::byte* (*)(const coroutine_base& self) noexcept;
+// By which who finds a coroutine through the thread knows its back end.
+template <class Backend>
+inline constexpr activity_role role_of = activity_role::own_coroutine;
+template <>
+inline constexpr activity_role role_of<ucontext_backend> = activity_role::ucontext_coroutine;
+template <>
+inline constexpr activity_role role_of<thread_backend> = activity_role::thread_coroutine;
+template <>
+inline constexpr activity_role role_of<swapped_backend> = activity_role::swapped_coroutine;
 
-    coroutine_base(std::string_view given_name, switching_function yield,
-                   address_function kept) noexcept;
+// The part that does not depend on the back end: what yield() finds through the thread. Parked
+// coroutines of the swapped back end are many, so all of it is small (docs/decisions/0017).
+struct coroutine_base : activity {
+    /// Fails: std::bad_alloc, for the copy of a name.
+    coroutine_base(activity_role role, std::string_view given_name);
     coroutine_base(const coroutine_base&) = delete;
     coroutine_base& operator=(const coroutine_base&) = delete;
 
     enum class state : unsigned char { fresh, suspended, running, done };
 
-    // The body reads what it is (the activity above) and what stands below at every yield; the
-    // resumer writes `now` and `outer` at every resume. If they shared a cache line, each hand-over
-    // between two threads would move two lines and not one.
-    char kept_name[32];
-    alignas(8) std::byte gap[16];
-    std::size_t high_water = 0;  // taken when the body ends, for then the stack goes
-    activity* outer = nullptr;   // what ran where it was resumed last
-    // Relaxed: only so that a misuse from another thread is told and not undefined.
-    std::atomic<state> now = state::fresh;
-    bool started = false;
-    bool measured = false;
-    alignas(8) std::byte apart[56];
-    switching_function yield_function;  // called with this base
-    // The lowest address that its resumer needs of the stack on which it waits; nullptr if that is
-    // not known. From: the thread on which this one runs.
-    address_function kept_by_resumer;
+    // On its way out of the body. While the body waits: why the one that it resumed on the stack
+    // that both share was not entered.
+    std::exception_ptr error;
     bool unwinding = false;
+    bool measured = false;
+    bool started = false;
 
 protected:
-    [[noreturn]] void refuse_resume() const noexcept;
-    ~coroutine_base() = default;
+    [[noreturn]] void refuse_resume(state found) const noexcept;
+    ~coroutine_base();
 };
+
+// And what its resumer writes at every resume.
+template <class Backend>
+struct resumed_coroutine : coroutine_base {
+    using coroutine_base::coroutine_base;
+
+    // Relaxed: only so that a misuse from another thread is told and not undefined.
+    std::atomic<state> now = state::fresh;
+    activity* outer = nullptr;  // what ran where it was resumed last
+};
+
+// The body reads what stands above, and the back end behind, at every yield. If they shared a cache
+// line with this, each hand-over between two threads would move two lines and not one.
+template <>
+struct resumed_coroutine<thread_backend> : coroutine_base {
+    using coroutine_base::coroutine_base;
+
+    alignas(8) std::byte gap[56];
+    std::atomic<state> now = state::fresh;
+    activity* outer = nullptr;
+    std::byte apart[56];
+};
+
+/// Where one that runs was resumed.
+struct surroundings {
+    const activity* running;  // what ran there
+    // The lowest address that the resumer needs of the stack on which it waits; nullptr if that is
+    // not known.
+    const std::byte* kept;
+};
+
+/// From: the thread on which the coroutine runs.
+[[nodiscard]] surroundings surroundings_of(const activity& coroutine) noexcept;
 
 /// this_coroutine::yield(), of any back end.
 void yield_by_call();
+
+struct coroutine_kind;
 
 }  // namespace detail
 
 /// What is behind a coroutine: its state, its back end, the exception on its way out.
 template <coroutine_backend Backend>
-class basic_coroutine_block : public detail::coroutine_base {
+class basic_coroutine_block : public detail::resumed_coroutine<Backend>, public Backend {
+    using resumed = detail::resumed_coroutine<Backend>;
+
 public:
+    using resumed::error;
+    using resumed::measured;
+    using resumed::name;
+    using resumed::now;
+    using resumed::outer;
+    using resumed::started;
+    using resumed::unwinding;
+    using typename resumed::state;
+
     explicit basic_coroutine_block(const coroutine_options& options);
     /// The body must have ended, or not have started: destroy() sees to it.
     virtual ~basic_coroutine_block();
@@ -102,7 +146,7 @@ public:
     [[gnu::always_inline]] void resume() {
         if constexpr (switches_in_frame) {
             const detail::return_to_frame at =
-                detail::swap_in_frame(&backend_.resumer(), step_in());
+                detail::swap_in_frame(&backend().resumer(), step_in());
             if (at.mine != nullptr) [[likely]] {
                 if (at.left == nullptr) [[unlikely]]
                     step_back();
@@ -111,15 +155,15 @@ public:
         }
         const state before = now.load(std::memory_order_relaxed);
         if (before != state::suspended && before != state::fresh) [[unlikely]]
-            refuse_resume();
+            this->refuse_resume(before);
         detail::call_switching(&switch_in, base());
-        if (error_ != nullptr) [[unlikely]]
-            std::rethrow_exception(std::exchange(error_, nullptr));
+        if (error != nullptr) [[unlikely]]
+            std::rethrow_exception(std::exchange(error, nullptr));
     }
     /// From the body: back to the resumer.
     [[gnu::always_inline]] void yield() {
         if constexpr (switches_in_frame) {
-            if (detail::swap_in_frame(&backend_.body(), step_out()).mine != nullptr) [[likely]] {
+            if (detail::swap_in_frame(&backend().body(), step_out()).mine != nullptr) [[likely]] {
                 if (unwinding) [[unlikely]]
                     unwind();
                 return;
@@ -146,13 +190,15 @@ public:
     /// As basic_coroutine's.
     [[nodiscard]] std::size_t stack_high_water() const noexcept;
     /// What it runs on.
-    [[nodiscard]] Backend& backend() noexcept { return backend_; }
+    [[nodiscard]] Backend& backend() noexcept { return *this; }
 
 protected:
     /// The user's function.
     virtual void run() = 0;
 
 private:
+    friend Backend;
+    friend struct detail::coroutine_kind;
     static constexpr bool switches_in_frame =
         WEFT_SWITCH_IN_FRAME && std::derived_from<Backend, own_backend>;
 
@@ -177,15 +223,12 @@ private:
     WEFT_NO_SANITIZE static void entry(void* block);  // left by a jump: see its definition
     static void switch_in(void* base, void*);
     static void switch_out(void* base, void*);
-    static const std::byte* kept_by_resumer_of(const detail::coroutine_base& base) noexcept;
+    static detail::surroundings outside_of(const detail::coroutine_base& base) noexcept;
     [[nodiscard]] detail::coroutine_base* base() noexcept { return this; }
     void live() noexcept;
     void run_and_keep_exception() noexcept;
     void note_parked() noexcept;
     void end() noexcept;
-
-    Backend backend_;
-    std::exception_ptr error_;
 };
 
 extern template class basic_coroutine_block<own_backend>;
