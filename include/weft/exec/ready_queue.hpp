@@ -86,6 +86,8 @@ public:
     [[gnu::always_inline]] void rotate(runnable* first, runnable* r) noexcept {
         *last_link_ = r;  // that of first, perhaps
         last_link_ = &r->next_node;
+        // g++ would put both together in a vector's register, and the next one waits for its half.
+        asm volatile("" ::: "memory");
         head_ = first->next_node;
     }
     /// For the owner, who has others that may come first.
