@@ -1,5 +1,7 @@
 // no_allocation_test.cpp - the hot paths allocate nothing, on any back end.
 //
+// Long, for operator new is replaced for a whole program: every part's hot paths are counted here.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <atomic>
 #include <cstdlib>

@@ -222,7 +222,8 @@ WEFT_TEST("swapped: a parked one costs at most the bytes that it uses, and 128")
 
 // docs/back_ends.md names it.
 WEFT_TEST("swapped: what a parked one costs beside the bytes that it uses is 128") {
-    if (!WEFT_NATIVE_SWITCH || WEFT_ASAN || WEFT_TSAN) GTEST_SKIP() << "contexts have more to keep";
+    if (!WEFT_NATIVE_SWITCH || WEFT_ASAN || WEFT_TSAN)
+        GTEST_SKIP() << "contexts are larger here (ucontext, sanitizers)";
     CHECK(sizeof(weft::basic_coroutine_block<weft::swapped_backend>) <= 128);
 }
 

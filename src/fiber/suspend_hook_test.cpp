@@ -163,19 +163,25 @@ MATRIX_TEST("hooks: one that disables those below it") {
     CHECK(log == "<< >>a1A<< >>a1A<< >>");
 }
 
+namespace {
+
+// And those above it.
+class removes_itself final : public logging_hook {
+public:
+    using logging_hook::logging_hook;
+    void suspend() override {
+        set_suspend_hook(below());
+        logging_hook::suspend();
+    }
+};
+
+}  // namespace
+
 MATRIX_TEST("hooks: one that removes itself before it goes on does so with those below it") {
     std::string log;
-    class passes_once final : public logging_hook {
-    public:
-        using logging_hook::logging_hook;
-        void suspend() override {
-            set_suspend_hook(below());
-            logging_hook::suspend();
-        }
-    };
     logging_hook c(log, 'c');
     logging_hook b(log, 'b');
-    passes_once a(log, 'a');
+    removes_itself a(log, 'a');
     spawn([&] {
         set_suspend_hook(&c);
         set_suspend_hook(&b);
@@ -193,16 +199,8 @@ MATRIX_TEST("hooks: one that removes itself before it goes on does so with those
 
 MATRIX_TEST("hooks: one that removes those above it and itself goes on with those that are left") {
     std::string log;
-    class removes_two final : public logging_hook {
-    public:
-        using logging_hook::logging_hook;
-        void suspend() override {
-            set_suspend_hook(below());
-            logging_hook::suspend();
-        }
-    };
     logging_hook c(log, 'c');
-    removes_two b(log, 'b');
+    removes_itself b(log, 'b');
     logging_hook a(log, 'a');
     spawn([&] {
         set_suspend_hook(&c);

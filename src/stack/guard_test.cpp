@@ -112,7 +112,7 @@ GUARD_TEST("guard: is made as well where the memory was locked meanwhile") {
     const stack first = depot.take(weft::default_stack_size());
     if (::mlock(first.high(), guard_size + first.size) != 0) {
         depot.give_back(first);
-        GTEST_SKIP() << "nothing can be locked";
+        GTEST_SKIP() << "memory cannot be locked here (RLIMIT_MEMLOCK, or a sanitizer)";
     }
     const stack second = depot.take(weft::default_stack_size());
     CHECK(second.low == first.high() + guard_size);

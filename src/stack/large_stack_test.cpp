@@ -86,7 +86,7 @@ WEFT_TEST("stack depot: large stacks may be given back in any order") {
 
 WEFT_TEST("stack depot: a large stack takes no longer where there are many") {
     if (WEFT_ASAN || WEFT_TSAN || weft_test::emulated)
-        GTEST_SKIP() << "sanitizers and the emulator have lists of their own";
+        GTEST_SKIP() << "sanitizers and the emulator look through all mappings themselves";
     const auto takes_longer = [] { return time_of_one_of(12'000) > 3 * time_of_one_of(500); };
     CHECK(!(takes_longer() && takes_longer() && takes_longer()));
 }

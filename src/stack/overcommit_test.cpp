@@ -54,7 +54,7 @@ WEFT_TEST("overcommit: a depot reserves what this system's mode allows") {
 WEFT_TEST("overcommit: no more than 16 MiB are reserved at a time where memory is locked at once") {
     // The sanitizers say yes and lock nothing.
     if (WEFT_ASAN || WEFT_TSAN || weft_test::emulated || ::mlockall(MCL_FUTURE) != 0)
-        GTEST_SKIP() << "nothing can be locked";
+        GTEST_SKIP() << "memory cannot be locked here (RLIMIT_MEMLOCK, or a sanitizer)";
     const std::size_t chunk = chunk_size_here(1024 * mebibyte);
     const std::size_t small_chunk = chunk_size_here(mebibyte);
     ::munlockall();
