@@ -4,6 +4,7 @@
 // has a channel of its own: no lock, and a fiber that is cancelled destroys it. What it waits for
 // is collected in an epoll instance, and the fiber (or thread) waits for that by its reactor:
 //
+//   on a side thread: c-ares reads its settings and /etc/hosts, and asks
 //   c-ares: "this socket, to read"  ->  epoll_ctl
 //   wait until the instance is readable, or until the next try is due by c-ares
 //   for each socket that is ready: c-ares goes on, and perhaps has an answer
@@ -36,6 +37,7 @@
 #include <weft/base/test_point.hpp>
 #include <weft/fiber/cancel.hpp>
 #include <weft/fiber/this_fiber.hpp>
+#include <weft/io/blocking.hpp>
 #include <weft/io/descriptor.hpp>
 #include <weft/io/resolve.hpp>
 
@@ -112,6 +114,33 @@ public:
         if (ares_ != nullptr) ::ares_destroy(ares_);  // tells told(), for the last time
     }
 
+    /// Where files may be read.
+    [[nodiscard]] std::error_code begin(const io::resolver_options& how, const std::string& host,
+                                        const std::string& service) {
+        if (const std::error_code failed = open(how)) return failed;
+        const std::optional<std::uint16_t> port = port_of(service);
+        if (!port) return io::resolve_errc::unknown_service;
+        port_ = *port;
+        ares_addrinfo_hints hints{};
+        hints.ai_family = AF_UNSPEC;
+        hints.ai_socktype = SOCK_STREAM;  // each address once
+        call_quietly(
+            [&] { ::ares_getaddrinfo(ares_, host.c_str(), nullptr, &hints, &told, this); });
+        return {};
+    }
+
+    [[nodiscard]] io::result<looked_up> answer() {
+        while (!done_)
+            if (const std::error_code stopped = wait_and_go_on()) return std::unexpected(stopped);
+        if (status_ != ARES_SUCCESS) return std::unexpected(error_of(status_));
+        if (out_of_memory_)
+            return std::unexpected(std::make_error_code(std::errc::not_enough_memory));
+        if (answer_.addresses.empty())
+            return std::unexpected(make_error_code(io::resolve_errc::no_address));
+        return std::move(answer_);
+    }
+
+private:
     [[nodiscard]] std::error_code open(const io::resolver_options& how) {
         const int instance = ::epoll_create1(EPOLL_CLOEXEC);
         if (instance < 0) return {errno, std::system_category()};
@@ -138,26 +167,6 @@ public:
         return status == ARES_SUCCESS ? std::error_code() : error_of(status);
     }
 
-    [[nodiscard]] io::result<looked_up> ask(const std::string& host, const std::string& service) {
-        const std::optional<std::uint16_t> port = port_of(service);
-        if (!port) return std::unexpected(make_error_code(io::resolve_errc::unknown_service));
-        port_ = *port;
-        ares_addrinfo_hints hints{};
-        hints.ai_family = AF_UNSPEC;
-        hints.ai_socktype = SOCK_STREAM;  // each address once
-        call_quietly(
-            [&] { ::ares_getaddrinfo(ares_, host.c_str(), nullptr, &hints, &told, this); });
-        while (!done_)
-            if (const std::error_code stopped = wait_and_go_on()) return std::unexpected(stopped);
-        if (status_ != ARES_SUCCESS) return std::unexpected(error_of(status_));
-        if (out_of_memory_)
-            return std::unexpected(std::make_error_code(std::errc::not_enough_memory));
-        if (answer_.addresses.empty())
-            return std::unexpected(make_error_code(io::resolve_errc::no_address));
-        return std::move(answer_);
-    }
-
-private:
     static std::string list_of(std::span<const io::address> servers) {
         std::string list;
         for (const io::address& one : servers)
@@ -238,8 +247,13 @@ bool can_ask_servers() noexcept { return true; }
 io::result<looked_up> ask_servers(const io::resolver_options& how, const std::string& host,
                                   const std::string& service) {
     const auto mine = std::make_unique<channel>();  // not on a stack that may go away
-    if (const std::error_code failed = mine->open(how)) return std::unexpected(failed);
-    return mine->ask(host, service);
+    // Copies, for the same reason.
+    const auto begun = io::try_blocking(io::file_side_pool(), [&to = *mine, how, host, service] {
+        return to.begin(how, host, service);
+    });
+    const std::error_code failed = begun ? *begun : begun.error();
+    if (failed) return std::unexpected(failed);
+    return mine->answer();
 }
 
 }  // namespace weft::inline v0::detail

@@ -17,6 +17,7 @@
 #include <weft/io/resolver.hpp>
 #include <weft/io/tcp.hpp>
 
+#include "dead_address.hpp"
 #include "io_support.hpp"
 #include "pools.hpp"
 #include "temporary_folder.hpp"
@@ -66,10 +67,10 @@ POOL_TEST("connect: by a name whose first addresses are dead it comes out at the
                         "table of ours";
     const named several(loopbacks());
     for (const std::string& where : loopbacks()) {
-        const auto listener = tcp_listener::bind(address(where, 0));
-        if (!listener) GTEST_SKIP() << where << ": " << listener.error().message();
-        const address live = listener->local_address().value();
-        const std::string port = std::to_string(live.port());
+        const auto hosts = weft_test::take_port(loopbacks(), where);
+        if (hosts.missing) GTEST_SKIP() << hosts.missing.message();
+        const address live = hosts.listener->local_address().value();
+        const std::string port = std::to_string(hosts.port);
         std::size_t addresses = 0;
         address reached;
         fiber f(p, options(), [&] {
@@ -88,11 +89,9 @@ POOL_TEST("connect: by a name whose addresses are all dead it says why") {
         GTEST_SKIP() << "glibc resolves names here (no c-ares, or nsswitch.conf), and reads no "
                         "table of ours";
     const named several(loopbacks());
-    std::string port;
-    {
-        const auto closed = tcp_listener::bind(address::loopback_ipv4(0)).value();
-        port = std::to_string(closed.local_address().value().port());
-    }
+    const auto nobody = weft_test::take_port(loopbacks(), "");
+    if (nobody.missing) GTEST_SKIP() << nobody.missing.message();
+    const std::string port = std::to_string(nobody.port);
     std::error_code error;
     fiber f(p, options(), [&] { error = io::connect("several.invalid", port, 10s).error(); });
     f.join();

@@ -21,6 +21,7 @@
 #include <weft/io/unix.hpp>
 #include <weft/scope/deadline.hpp>
 
+#include "dead_address.hpp"
 #include "io_support.hpp"
 #include "loops.hpp"
 #include "scarce_descriptors.hpp"
@@ -60,13 +61,9 @@ extern "C" int poll_or_deny(pollfd* all, nfds_t count, int milliseconds) {
 }
 
 MATRIX_TEST("tcp: nobody listens there") {
-    address where;
-    {
-        const auto listener = tcp_listener::bind(address::loopback_ipv4(0)).value();
-        where = listener.local_address().value();
-    }
+    const weft_test::dead_address dead;
     std::error_code error;
-    spawn([&] { error = tcp_stream::connect(where).error(); });
+    spawn([&] { error = tcp_stream::connect(dead.where()).error(); });
     run();
     CHECK(error == std::errc::connection_refused);
 }
@@ -114,11 +111,8 @@ WEFT_TEST("tcp: a port is bound once, unless it is shared") {
 }
 
 MATRIX_TEST("tcp: the first address that answers wins, others are tried in order") {
-    address dead;
-    {
-        const auto closed = tcp_listener::bind(address::loopback_ipv4(0)).value();
-        dead = closed.local_address().value();
-    }
+    const weft_test::dead_address nobody;
+    const address dead = nobody.where();
     const auto listener = tcp_listener::bind(address::loopback_ipv4(0)).value();
     const std::vector<address> to{dead, dead, listener.local_address().value()};
     const std::vector<address> none{dead, dead};
@@ -140,11 +134,8 @@ MATRIX_TEST("tcp: the first address that answers wins, others are tried in order
 WEFT_TEST("tcp: a plain thread tries several addresses, too") {
     const weft_test::no_descriptor_left left;
     auto listener = tcp_listener::bind(address::loopback_ipv4(0)).value();
-    address dead;
-    {
-        const auto closed = tcp_listener::bind(address::loopback_ipv4(0)).value();
-        dead = closed.local_address().value();
-    }
+    const weft_test::dead_address nobody;
+    const address dead = nobody.where();
     const std::vector<address> to{dead, listener.local_address().value()};
     auto here = tcp_stream::connect(to).value();
     auto there = listener.accept().value();

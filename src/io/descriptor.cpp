@@ -36,21 +36,11 @@ long add_flags(int number) noexcept {
     return system_call([=] { return ::fcntl(number, F_SETFD, FD_CLOEXEC); });
 }
 
-// A copy of the number: whoever owns it may close it, and another get it, while somebody waits.
+// By a copy: whoever owns it may close it, and another get its number, while somebody waits.
 result<void> wait_for_number(int number, direction which, time_point deadline) {
-    const long copy = system_call([=] { return ::fcntl(number, F_DUPFD_CLOEXEC, 3); });
-    if (copy < 0) return detail::system_error_of(copy);
-    struct closer {
-        watched* state;
-        ~closer() { state->drop(); }
-    };
-    auto* const state = new (std::nothrow) watched(static_cast<int>(copy), true);
-    if (state == nullptr) {
-        ::close(static_cast<int>(copy));
-        return std::unexpected(std::make_error_code(std::errc::not_enough_memory));
-    }
-    const closer at_end{state};
-    return detail::wait_until_ready(state, which, deadline);
+    result<descriptor> copy = descriptor::borrow(number);
+    if (!copy) return std::unexpected(copy.error());
+    return copy->wait(which, deadline);
 }
 
 }  // namespace
@@ -81,8 +71,12 @@ result<descriptor> descriptor::adopt(int number) noexcept {
 }
 
 result<descriptor> descriptor::borrow(int number) noexcept {
-    const long flags = system_call([=] { return ::fcntl(number, F_GETFD); });
-    if (flags < 0) return detail::system_error_of(flags);
+    const long copy = system_call([=] { return ::fcntl(number, F_DUPFD_CLOEXEC, 3); });
+    if (copy < 0) return detail::system_error_of(copy);
+    return adopt_prepared(static_cast<int>(copy));
+}
+
+result<descriptor> descriptor::by_number(int number) noexcept {
     auto* const state = new (std::nothrow) watched(number, false);
     if (state == nullptr)
         return std::unexpected(std::make_error_code(std::errc::not_enough_memory));

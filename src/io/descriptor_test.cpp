@@ -415,6 +415,27 @@ MATRIX_TEST("descriptor: a number that is borrowed twice, beside its owner, is w
     CHECK(read == much.size());
 }
 
+MATRIX_TEST("descriptor: one that is borrowed outlives its owner and the next of that number") {
+    auto [here, there] = io::unix_stream::pair().value();
+    const int number = here.native_handle();
+    auto borrowed = io::descriptor::borrow(number).value();
+    spawn([&] { CHECK(borrowed.wait_readable()); });
+    run_until_blocked();
+    here.close();
+    auto [next, other] = io::unix_stream::pair().value();
+    CHECK(next.native_handle() == number);
+    bool woken = false;
+    spawn([&, stream = &next] { woken = stream->wait_readable().has_value(); });
+    run_until_blocked();
+    spawn([&, stream = &there] { CHECK(stream->write_all("x")); });
+    run_until_blocked();
+    borrowed.close();
+    CHECK(!woken);
+    spawn([&, stream = &other] { CHECK(stream->write_all("x")); });
+    run();
+    CHECK(woken);
+}
+
 MATRIX_TEST("wait_readable: says timed_out after its deadline") {
     io::pipe ends = io::pipe::make().value();
     std::error_code error;

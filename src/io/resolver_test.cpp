@@ -12,11 +12,13 @@
 
 #include <weft/base/test_point.hpp>
 #include <weft/exec/loop.hpp>
+#include <weft/io/blocking.hpp>
 #include <weft/io/resolve.hpp>
 #include <weft/io/tcp.hpp>
 #include <weft/scope/deadline.hpp>
 #include <weft/sync/wait_group.hpp>
 
+#include "dead_address.hpp"
 #include "io_support.hpp"
 #include "name_server.hpp"
 #include "pools.hpp"
@@ -59,6 +61,14 @@ public:
 
 #define NEEDS_CARES() \
     if (!has_cares()) GTEST_SKIP() << "built without c-ares, or nsswitch.conf names more"
+
+WEFT_TEST("resolver: what is read from files before a question is read on a side thread") {
+    NEEDS_CARES();
+    asked_by_hand it;
+    const auto before = io::file_side_pool().counters().finished;
+    CHECK(it.asks("one.test."));
+    CHECK(io::file_side_pool().counters().finished == before + 1);
+}
 
 POOL_TEST("resolver: asks its server, and says what it said") {
     NEEDS_CARES();
@@ -262,10 +272,11 @@ POOL_TEST("resolver: of a name's addresses that which answers is connected to, w
     NEEDS_CARES();
     weft_test::name_server server;
     io::resolver names({.servers = {server.where()}, .cache = 0});
-    for (const char* const where : {"127.0.0.1", "127.0.0.2", "::1"}) {
-        const auto listener = io::tcp_listener::bind(address(where, 0));
-        if (!listener) GTEST_SKIP() << where << ": " << listener.error().message();
-        const address live = listener->local_address().value();
+    const std::vector<std::string> all = {"127.0.0.1", "127.0.0.2", "::1"};
+    for (const std::string& where : all) {
+        const auto hosts = weft_test::take_port(all, where);
+        if (hosts.missing) GTEST_SKIP() << hosts.missing.message();
+        const address live = hosts.listener->local_address().value();
         bool right = false;
         std::size_t addresses = 0;
         fiber f(p, options(), [&] {

@@ -95,7 +95,7 @@ namespace detail {
 
 standard_descriptor::standard_descriptor(int n) : number(n), what(kind_of(n)) {
     if (what == kind::file) return;
-    if (auto borrowed = io::descriptor::borrow(number)) watched = std::move(*borrowed);
+    if (auto made = io::descriptor::by_number(number)) watched = std::move(*made);
 }
 
 }  // namespace detail

@@ -33,6 +33,7 @@ enum class direction : unsigned char {
 
 namespace detail {
 class watched;  // src/io/watched.hpp
+struct standard_descriptor;
 
 /// One try of a call: its result, or minus errno. It must not block.
 struct attempt {
@@ -71,9 +72,10 @@ public:
     [[nodiscard]] static result<descriptor> adopt(int number) noexcept;
     /// The same for one that is both already.
     [[nodiscard]] static result<descriptor> adopt_prepared(int number) noexcept;
-    /// For one that belongs to somebody else, who closes it after this: its flags stay, and it is
-    /// never closed here. Without O_NONBLOCK, wait before you call anything that may block.
-    /// Fails: std::errc::bad_file_descriptor, std::errc::not_enough_memory.
+    /// For one that belongs to somebody else: a copy of the number, so that its owner may close it
+    /// before this or after it; what is open ends when both are closed. Its flags stay: without
+    /// O_NONBLOCK, wait before you call anything that may block.
+    /// Fails: as dup(2) does; std::errc::not_enough_memory.
     [[nodiscard]] static result<descriptor> borrow(int number) noexcept;
 
     /// Bytes that are there; 0: no more will come.
@@ -148,7 +150,11 @@ public:
     [[nodiscard]] explicit operator bool() const noexcept { return native_handle() >= 0; }
 
 private:
+    friend detail::standard_descriptor;
+
     explicit descriptor(detail::watched* state) noexcept : state_(state) {}
+    /// The number itself, whatever it stands for from one time to the next; it is never closed.
+    [[nodiscard]] static result<descriptor> by_number(int number) noexcept;
 
     detail::watched* state_ = nullptr;
 };

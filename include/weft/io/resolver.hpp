@@ -5,7 +5,7 @@
 //
 // Where the library was built with c-ares, a look-up asks the name servers itself, through the
 // reactor, after /etc/hosts; an answer is kept for as long as the servers allow, and no longer. The
-// little files of the system that c-ares takes its settings from it reads on the worker.
+// little files of the system that c-ares takes its settings from are read on a side thread.
 // Otherwise, and on request, it is the system's resolver (getaddrinfo) on a side pool, which does
 // not tell for how long an answer holds: then none is kept. A number needs no look-up.
 //
@@ -66,9 +66,8 @@ public:
 
     /// As weft::io::resolve(), by this one. An answer is kept on the clock of the executor where it
     /// was looked up, and for those who have the same; time for answers is the system's.
-    /// Suspends: maybe. Cancel: reported, also while it looks up. From: any fiber or thread; with
-    /// the system's resolver a fiber's executor must take posts from other threads. Fails: as
-    /// resolve().
+    /// Suspends: maybe. Cancel: reported, also while it looks up. From: any fiber or thread; a
+    /// fiber's executor must take posts from other threads. Fails: as resolve().
     [[nodiscard]] result<std::vector<address>> resolve(std::string_view host,
                                                        std::string_view service);
 
