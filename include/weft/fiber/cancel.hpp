@@ -22,7 +22,7 @@ namespace weft::inline v0 {
 
 /// Why a fiber was asked to stop. It goes down the tree as it is.
 enum class cancel_reason : unsigned char {
-    none,
+    none,         // it was not asked
     requested,    // by request_stop() or cancel()
     timed_out,    // a deadline passed
     shutdown,     // its executor ends
@@ -60,8 +60,10 @@ namespace this_fiber {
 class cancel_scope {
 public:
     /// Whether what is cancelled outside is seen inside.
-    enum class shield : bool { no, yes };
-    /// shield::yes: cancellation from outside of it is not seen inside.
+    enum class shield : bool {
+        no,   // it is
+        yes,  // it is not
+    };
     /// From: a fiber; elsewhere it aborts, and so it does if it lies in a swapped fiber's stack.
     explicit cancel_scope(shield shielded = shield::no);
     cancel_scope(const cancel_scope&) = delete;

@@ -53,7 +53,11 @@ public:
     /// The word that event, deadline and cancellation race for.
     detail::wait_state state;
     /// What waits.
-    enum class who : unsigned char { fiber, wrapped_fiber, thread };
+    enum class who : unsigned char {
+        fiber,          // it is resumed itself
+        wrapped_fiber,  // what its hooks made of it is
+        thread,         // it sleeps on a futex
+    };
     /// A fiber or a plain thread; of a fiber, whether something is resumed in its stead. It alone
     /// changes that, before it can be claimed.
     who what;

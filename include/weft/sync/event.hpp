@@ -16,7 +16,10 @@
 namespace weft::inline v0 {
 
 /// automatic: the first who waits takes it, and it is no longer set.
-enum class event_reset : bool { manual, automatic };
+enum class event_reset : bool {
+    manual,     // by reset()
+    automatic,  // by the one wait that it ends
+};
 
 /// What happened before set() happens before the wait that it ends. One that is set once and waited
 /// for by one may be destroyed as soon as the wait has returned.
