@@ -14,13 +14,31 @@ import tempfile
 ROOT = pathlib.Path(os.environ.get("SOURCE_DIR", pathlib.Path(__file__).parents[2]))
 wrong = []
 
+
+def words(page):
+    """Without its code."""
+    return re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+
+
+def headings(page):
+    """As links name them."""
+    for heading in re.findall(r"^#+ (.*)$", words(page), flags=re.MULTILINE):
+        text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower()
+        yield re.sub(r"[^\w\- ]", "", text).replace(" ", "-")
+
+
 # Links between documents, on the site or not, lead somewhere.
 for page in [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *ROOT.glob("docs/**/*.md"),
              *ROOT.glob("bench/cases/*/README.md")]:
-    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
-    for link in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text):
-        if not re.match(r"[a-z]+:", link) and not (page.parent / link).exists():
-            wrong.append(f"{page.relative_to(ROOT)}: {link} is not there")
+    for link in re.findall(r"\]\(([^)\s]+)\)", words(page)):
+        file, _, heading = link.partition("#")
+        target = page.parent / file if file else page
+        if re.match(r"[a-z]+:", link):
+            continue
+        if not target.exists():
+            wrong.append(f"{page.relative_to(ROOT)}: {file} is not there")
+        elif heading and heading not in headings(target):
+            wrong.append(f"{page.relative_to(ROOT)}: {link} is no heading")
 
 index = (ROOT / "docs/index.md").read_text()
 for page in sorted(ROOT.glob("docs/*.md")):
@@ -51,5 +69,16 @@ if not wrong and shutil.which("mkdocs"):
                 wrong.append("benchmarks.md: a heading is not the name of its case")
             if "(<code>bench/cases/yield/README.md</code>)" not in page:
                 wrong.append("benchmarks.md: a link to a file outside is not its name")
+
+# Whoever reads in order finds the next page at the end of each, and the one before. (The site has
+# that at its top.)
+pages = re.findall(r"- (.*): (\w+\.md)$", navigation, flags=re.MULTILINE)[1:]
+for number, (_, name) in enumerate(pages):
+    around = [f"Before: [{title}]({file})." for title, file in pages[max(number - 1, 0):number]]
+    around += [f"Next: [{title}]({file})." for title, file in pages[number + 1:number + 2]]
+    line = " ".join([*around, "[All pages](index.md)."])
+    if (ROOT / "docs" / name).read_text().splitlines()[-2:] != ["", line]:
+        wrong.append(f"docs/{name} does not end with: {line}")
+
 print("\n".join(wrong) or "every link leads somewhere")
 sys.exit(1 if wrong else 77 if not shutil.which("mkdocs") else 0)
