@@ -3,14 +3,13 @@
 // The processor predicts where a `ret` goes from a stack of the calls that it has seen. After a
 // switch that stack is the other side's, and every `ret` on the way back to the user's code is a
 // misprediction, some 20 cycles each. So whatever switches is called through one place, with no
-// call between it and the switch:
+// call between it and the switch, or stands in the frame of its caller (swap_in_frame.hpp):
 //
 //   user's code  --call-->  weft_v0_call_switching  --call-->  function, which switches
 //
 // On the way out the `ret` of `function` goes to the same instruction on both sides, so the
 // prediction that the other side made is right; the last step, to the user's code, is an indirect
-// jump, which is predicted from its own history. Two coroutines then switch in a third of the time
-// (docs/decisions).
+// jump, which is predicted from its own history (docs/switch.md).
 //
 // A function of the library that waits somewhere inside is between the user's code and the switch,
 // too, and its `ret` would be mispredicted. If that is worth it, it is called by call_waiting(),
