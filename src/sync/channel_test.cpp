@@ -248,6 +248,27 @@ MATRIX_TEST("channel: range-for receives until it is closed or cancelled, and te
     f.detach();
 }
 
+MATRIX_TEST("channel: why an iteration ended is the same for whoever asks, and later") {
+    channel<int> c;
+    fiber f(s, options(), [&] {
+        {
+            const auto late = std::make_unique<cancel_scope>();
+            late->cancel(cancel_reason::timed_out);
+            for (const int n : c) CHECK(n == 0);
+        }
+        CHECK(c.last_error() == std::errc::timed_out);
+        const auto asked = std::make_unique<cancel_scope>();
+        asked->cancel();
+        for (const int n : c) CHECK(n == 0);
+        const auto late = std::make_unique<cancel_scope>(cancel_scope::shield::yes);
+        late->cancel(cancel_reason::timed_out);
+        CHECK(c.last_error() == std::errc::operation_canceled);
+    });
+    run();
+    f.detach();
+    CHECK(c.last_error() == std::errc::operation_canceled);
+}
+
 WEFT_TEST("channel: plain threads on both sides") {
     channel<std::string> c(1);
     std::thread sender([&] {

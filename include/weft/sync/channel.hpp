@@ -121,8 +121,9 @@ public:
 
     /// Moves from the value only if it succeeds.
     /// Suspends: until there is room, or (capacity 0) a receiver. Cancel: reported, if it has to
-    /// wait. From: any fiber or thread. Fails: errc::closed, std::errc::operation_canceled; throws
-    /// what the move throws, and std::bad_alloc.
+    /// wait. From: any fiber or thread. Fails: errc::closed, std::errc::operation_canceled (or
+    /// timed_out, if a deadline scope around it ran out); throws what the move throws, and
+    /// std::bad_alloc.
     [[nodiscard]] sent send(T&& value) { return send_with(value, {true, no_deadline}); }
     [[nodiscard]] sent send(const T& value) requires std::copy_constructible<T> {
         return send_copy(value, {true, no_deadline});
@@ -155,8 +156,8 @@ public:
     }
 
     /// Suspends: until there is an item. Cancel: reported, if it has to wait. From: any fiber or
-    /// thread. Fails: errc::closed, when nothing is left in it; std::errc::operation_canceled;
-    /// throws what the move throws.
+    /// thread. Fails: errc::closed, when nothing is left in it; std::errc::operation_canceled (or
+    /// timed_out, as send()); throws what the move throws.
     [[nodiscard]] received receive() { return receive_with({true, no_deadline}); }
     /// Suspends: never. Fails: errc::closed, std::errc::operation_would_block; throws as receive().
     [[nodiscard]] received try_receive() { return receive_with(detail::not_at_all); }
@@ -186,9 +187,12 @@ public:
     [[nodiscard]] iterator begin() { return iterator(*this); }
     /// Is reached when begin() would not receive any more.
     [[nodiscard]] std::default_sentinel_t end() const noexcept { return {}; }
-    /// Why the last iteration over it ended, whoever's: errc::closed or operation_canceled.
+    /// Why the last iteration over it ended, whoever's: what receive() said.
     [[nodiscard]] std::error_code last_error() const noexcept {
-        return detail::error_of(ended_.load(std::memory_order_relaxed));
+        const detail::channel_result why = ended_.load(std::memory_order_relaxed);
+        return why == detail::channel_result::cancelled  // not why the caller is, if it is
+                   ? std::make_error_code(std::errc::operation_canceled)
+                   : detail::error_of(why);
     }
 
 private:
@@ -271,10 +275,12 @@ private:
         } const guard{*this};
         ::new (static_cast<void*>(room_)) received(from_.receive());
         if (result().has_value()) return;
-        const bool closed = result().error() == errc::closed;
-        from_.ended_.store(
-            closed ? detail::channel_result::closed : detail::channel_result::cancelled,
-            std::memory_order_relaxed);
+        using enum detail::channel_result;
+        const std::error_code why = result().error();
+        from_.ended_.store(why == errc::closed           ? closed
+                           : why == std::errc::timed_out ? timed_out
+                                                         : cancelled,
+                           std::memory_order_relaxed);
     }
 
     channel& from_;

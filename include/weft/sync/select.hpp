@@ -239,8 +239,8 @@ template <std::invocable F = detail::ignore_moment>
 
 /// Does one of the cases and returns its index.
 /// Suspends: until one can be done, unless there is an otherwise(). Cancel: reported, if it has to
-/// wait. From: any fiber or thread. Fails: std::errc::operation_canceled; throws what a move or a
-/// function throws, and std::bad_alloc.
+/// wait. From: any fiber or thread. Fails: std::errc::operation_canceled (or timed_out, if a
+/// deadline scope around it ran out); throws what a move or a function throws, and std::bad_alloc.
 template <class... Cases>
     requires(std::derived_from<std::remove_cvref_t<Cases>, select_case>&&...)
 [[nodiscard]] std::expected<std::size_t, std::error_code> select(Cases&&... cases) {
