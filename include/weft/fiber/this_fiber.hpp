@@ -111,7 +111,7 @@ std::expected<void, std::error_code> sleep_for(std::chrono::duration<Rep, Period
 
 /// Waits until unpark() gives this fiber its permit, and takes it. Never returns without.
 /// Suspends: maybe. Cancel: reported; a permit that came stays. From: a fiber; elsewhere it aborts.
-/// Fails: std::errc::operation_canceled.
+/// Fails: as sleep_until().
 std::expected<void, std::error_code> park();
 /// Fails: std::errc::operation_canceled, std::errc::timed_out.
 std::expected<void, std::error_code> park_until(time_point deadline);
