@@ -2,8 +2,7 @@
 //
 //     weft::debug::no_suspend_mutex<std::mutex> m("the cache");
 //     const std::lock_guard lock(m);
-//     sleep_for(1s);                       // aborts: no_suspend: something inside suspends (the
-//     cache)
+//     sleep_for(1s);    // aborts: no_suspend: something inside suspends ('the cache')
 //
 // A std::mutex that a fiber holds while it is suspended blocks whole threads, and is unlocked by
 // another thread than locked it if the fiber goes on elsewhere. With this wrapper around it that is
