@@ -1,8 +1,7 @@
 // generator.hpp - a sequence of values from a function with a stack of its own.
 //
 //     generator<int> leaves(const tree& t) {
-//         return generator<int>([&t](auto& yield) { walk(t, yield); });   // yield(v) from any
-//         depth
+//         return generator<int>([&t](auto& yield) { walk(t, yield); });  // yield(v) at any depth
 //     }
 //     for (int leaf : leaves(oak)) ...
 //

@@ -1,8 +1,7 @@
 // process.hpp - other programs: started, talked to, waited for, ended.
 //
-//     io::process sort = io::process::spawn({"sort", "-n"}, {.input = io::standard::piped,
-//                                                            .output =
-//                                                            io::standard::piped}).value();
+//     auto sort = io::process::spawn({"sort", "-n"}, {.input = io::standard::piped,
+//                                                     .output = io::standard::piped}).value();
 //     sort.input().write_all("3\n1\n2\n").value();
 //     sort.input().close();
 //     ... read sort.output() ...

@@ -1,6 +1,6 @@
 // resolve.hpp - from a name to addresses, and to a connection.
 //
-//     for (const io::address& where : io::resolve("example.org", "https").value()) ...
+//     const std::vector<io::address> found = io::resolve("example.org", "https").value();
 //     io::tcp_stream peer = io::connect("example.org", "https").value();
 //
 // Who looks up, and how long an answer is kept, is in resolver.hpp.

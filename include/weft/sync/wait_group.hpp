@@ -5,8 +5,7 @@
 //         wg.add();
 //         go(p, [&] { const auto done = wg.guard(); handle(item); });
 //     }
-//     wg.wait();                                   // it may be destroyed, or used again, after
-//     that
+//     wg.wait();    // after that it may be destroyed, or used again
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
