@@ -24,8 +24,8 @@
 // If there is room for the wake, it is read after this; if not, what fills the pipe is, and then
 // that there is nothing.
 //
-// A child that was forked off and has not started its program yet has the same pipes: there the
-// handler does nothing.
+// A child that was forked off has the same pipes, which are its parent's: there the handler writes
+// only to those of sets that the child has made itself.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <weft/io/signal_set.hpp>
@@ -57,6 +57,7 @@ struct place {
     std::atomic<signal_mask> mask = 0;
     std::atomic<signal_mask> missed = 0;
     std::atomic<int> writer = -1;
+    std::atomic<pid_t> process = 0;
     // Guarded by the lock.
     bool taken = false;
     signal_mask signals = 0;  // that are handled for it; the mask, unless it is closed
@@ -65,7 +66,6 @@ struct place {
 struct signal_table {
     std::array<place, 32> places;
     std::atomic<int> inside = 0;
-    std::atomic<pid_t> process = 0;
     // Guarded by lock.
     std::mutex lock;
     std::array<unsigned, signal_count + 1> users{};
@@ -90,10 +90,11 @@ void tell_sets(int number, siginfo_t* about, void*) noexcept {
     all.inside.fetch_add(1, std::memory_order_seq_cst);
     const bool sent = about->si_code <= 0 || about->si_signo == SIGCHLD;  // by a process
     const signal_info info{number, sent ? about->si_pid : 0, about->si_code};
-    if (all.process.load(std::memory_order_relaxed) == ::getpid())
-        for (place& one : all.places)
-            if ((one.mask.load(std::memory_order_seq_cst) & bit_of(number)) != 0)
-                tell_set(one, info);
+    const pid_t here = ::getpid();
+    for (place& one : all.places)
+        if ((one.mask.load(std::memory_order_seq_cst) & bit_of(number)) != 0 &&
+            one.process.load(std::memory_order_relaxed) == here)
+            tell_set(one, info);
     all.inside.fetch_sub(1, std::memory_order_seq_cst);
     errno = error;
 }
@@ -148,12 +149,12 @@ void free_place(place& one) noexcept {
 
 // Its number, or what is wrong.
 result<int> take_place(signal_mask mask, int writer) noexcept {
-    all.process.store(::getpid(), std::memory_order_relaxed);
     for (std::size_t i = 0; i < all.places.size(); ++i) {
         place& one = all.places[i];
         if (one.taken) continue;
         one.taken = true;
         one.writer.store(writer, std::memory_order_relaxed);
+        one.process.store(::getpid(), std::memory_order_relaxed);
         one.missed.store(0, std::memory_order_relaxed);
         for (int number = 1; number <= signal_count; ++number) {
             if ((mask & bit_of(number)) == 0) continue;

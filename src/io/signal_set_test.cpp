@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <weft/io/signal_set.hpp>
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -117,6 +118,22 @@ WEFT_TEST("signal_set: a signal that comes after a close raises no SIGPIPE") {
     open.close();
     CHECK(handler_of(SIGUSR1) != before);
     send(SIGUSR1);  // goes nowhere
+}
+
+WEFT_TEST("signal_set: what a forked child gets in a set of its own its parent does not get") {
+    auto ours = signal_set::make({SIGUSR1}).value();
+    const pid_t child = ::fork();
+    if (child == 0) {
+        auto its = signal_set::make({SIGUSR1});
+        if (its) send(SIGUSR1);
+        ::_exit(its && its->next() ? 7 : 1);
+    }
+    int status = 0;
+    CHECK(::waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == 7);
+    send(SIGUSR1);
+    CHECK(ours.next().value().sender == ::getpid());
 }
 
 WEFT_TEST("signal_set: many of one kind do not crowd out another") {
