@@ -167,6 +167,7 @@ report file::close() {
 // --- bytes
 
 count_report file::read_at(std::uint64_t offset, std::span<std::byte> to) {
+    if (!is_open()) return said(std::errc::bad_file_descriptor);
     if (!is_offset(offset, to.size())) return said(std::errc::invalid_argument);
     if (this_fiber::stop_requested())
         return std::unexpected(error_code_of(this_fiber::stop_reason()));
@@ -196,6 +197,7 @@ count_report file::read_at(std::uint64_t offset, std::span<std::byte> to) {
 }
 
 report file::write_at(std::uint64_t offset, std::span<const std::byte> from) {
+    if (!is_open()) return said(std::errc::bad_file_descriptor);
     if (!is_offset(offset, from.size())) return said(std::errc::invalid_argument);
     const steady_bytes steady(from);
     return aside([descriptor = descriptor_, offset, bytes = steady.bytes()]() mutable -> report {
@@ -212,10 +214,6 @@ namespace {
 
 // For a kernel, or an emulator, that does not know the flag: the file once more, to append only.
 ssize_t append_by_another(int descriptor, std::span<const std::byte> part) {
-    if (descriptor < 0) {
-        errno = EBADF;
-        return -1;
-    }
     const std::string path = "/proc/self/fd/" + std::to_string(descriptor);
     const int appends = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
     if (appends < 0) return -1;
@@ -229,6 +227,7 @@ ssize_t append_by_another(int descriptor, std::span<const std::byte> part) {
 }  // namespace
 
 report file::append(std::span<const std::byte> from) {
+    if (!is_open()) return said(std::errc::bad_file_descriptor);
     const steady_bytes steady(from);
     return aside([descriptor = descriptor_, bytes = steady.bytes()]() -> report {
         return write_all(bytes, [&](std::span<const std::byte> part) {

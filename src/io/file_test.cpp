@@ -137,6 +137,9 @@ WEFT_TEST("file: errors have names") {
         io::file closed;
         CHECK(closed.read_at(0, buffer).error() == errc::bad_file_descriptor);
         CHECK(closed.append(buffer).error() == errc::bad_file_descriptor);
+        CHECK(closed.read_at(0, {}).error() == errc::bad_file_descriptor);
+        CHECK(closed.write_at(0, {}).error() == errc::bad_file_descriptor);
+        CHECK(closed.append({}).error() == errc::bad_file_descriptor);
         io::file full = io::file::open("/dev/full", {.write = true}).value();
         CHECK(full.write_at(0, buffer).error() == errc::no_space_on_device);
         CHECK(io::read_file("/dev/zero", 1000).error() == errc::file_too_large);
