@@ -1,7 +1,9 @@
 // standard_streams.cpp - see standard_streams.hpp.
 //
 // A write to something that blocks must be no larger than what fits when poll(2) says that it is
-// writable: PIPE_BUF for a pipe, 256 bytes for a terminal. A socket takes MSG_DONTWAIT.
+// writable: PIPE_BUF for a pipe, 256 bytes for a terminal. Others may have taken it by then, or
+// read what was there. So a socket is told MSG_DONTWAIT, a pipe RWF_NOWAIT. Terminals and pipes by
+// name do not know that: there the worker waits for the next input, or for room.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <weft/io/standard_streams.hpp>
@@ -10,11 +12,14 @@
 #include <limits.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <vector>
 
+#include <weft/base/test_point.hpp>
 #include <weft/fiber/cancel.hpp>
 #include <weft/io/blocking.hpp>
 
@@ -45,9 +50,34 @@ count counted(long result) {
     return static_cast<std::size_t>(result);
 }
 
+bool knows_no_flag(ssize_t result) noexcept {
+    return result < 0 && (errno == EOPNOTSUPP || errno == ENOSYS);
+}
+
+count read_now(int number, std::span<std::byte> buffer) {
+    const iovec all{.iov_base = buffer.data(), .iov_len = buffer.size()};
+    return counted(detail::system_call([&] {
+        const ssize_t got = ::preadv2(number, &all, 1, -1, RWF_NOWAIT);
+        return knows_no_flag(got) ? ::readv(number, &all, 1) : got;
+    }));
+}
+
+count write_now(int number, std::span<const std::byte> bytes) {
+    const iovec all{.iov_base = const_cast<std::byte*>(bytes.data()), .iov_len = bytes.size()};
+    return counted(detail::write_quietly([&] {
+        const ssize_t put = ::pwritev2(number, &all, 1, -1, RWF_NOWAIT);
+        return knows_no_flag(put) ? ::writev(number, &all, 1) : put;
+    }));
+}
+
 count write_once(int number, std::span<const std::byte> bytes) {
     const iovec all{.iov_base = const_cast<std::byte*>(bytes.data()), .iov_len = bytes.size()};
     return counted(detail::write_quietly(number, &all, 1));
+}
+
+count receive_once(int number, std::span<std::byte> buffer) {
+    return counted(detail::system_call(
+        [=] { return ::recv(number, buffer.data(), buffer.size(), MSG_DONTWAIT); }));
 }
 
 count send_once(int number, std::span<const std::byte> bytes) {
@@ -108,11 +138,9 @@ count standard_reader::read_some(std::span<std::byte> buffer) {
     for (;;) {
         if (const auto ready = from_.watched.wait_readable(); !ready)
             return std::unexpected(ready.error());
-        const count got = counted(detail::system_call([&] {
-            return from_.what == kind::socket
-                       ? ::recv(from_.number, buffer.data(), buffer.size(), MSG_DONTWAIT)
-                       : ::read(from_.number, buffer.data(), buffer.size());
-        }));
+        WEFT_TEST_POINT("standard streams: about to read");
+        const count got = from_.what == kind::socket ? receive_once(from_.number, buffer)
+                                                     : read_now(from_.number, buffer);
         if (!again(got)) return got;
     }
 }
@@ -126,8 +154,9 @@ count standard_writer::put(std::span<const std::byte> bytes) {
     for (;;) {
         if (const auto ready = to_.watched.wait_writable(); !ready)
             return std::unexpected(ready.error());
+        WEFT_TEST_POINT("standard streams: about to write");
         const count put =
-            to_.what == kind::socket ? send_once(to_.number, bytes) : write_once(to_.number, bytes);
+            to_.what == kind::socket ? send_once(to_.number, bytes) : write_now(to_.number, bytes);
         if (!again(put)) return put;
     }
 }

@@ -4,13 +4,20 @@
 #include <weft/io/standard_streams.hpp>
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
+#include <sys/uio.h>
 #include <termios.h>
 #include <unistd.h>
 
+#include <array>
+#include <cerrno>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include <weft/base/sanitizer.hpp>
+#include <weft/base/test_point.hpp>
 #include <weft/io/file.hpp>
 #include <weft/io/pipe.hpp>
 
@@ -111,6 +118,99 @@ MATRIX_TEST("standard streams: what was written before a cancellation is counted
     run();
     CHECK(got == much);
 }
+
+#if defined(WEFT_CHECKS) && WEFT_CHECKS
+namespace {
+
+// A pipe that blocks, and that another program has, too: that is quicker, once.
+struct shared_pipe {
+    shared_pipe() { CHECK(::pipe2(ends, O_CLOEXEC) == 0); }
+    shared_pipe(const shared_pipe&) = delete;
+    shared_pipe& operator=(const shared_pipe&) = delete;
+    ~shared_pipe() {
+        detail::at_test_points = nullptr;
+        for (const int end : ends) ::close(end);
+    }
+    // -EAGAIN: there is none.
+    [[nodiscard]] long take_now(char& one) const {
+        const iovec part{.iov_base = &one, .iov_len = 1};
+        const ssize_t got = ::preadv2(ends[0], &part, 1, -1, RWF_NOWAIT);
+        return got < 0 ? -errno : got;
+    }
+    [[nodiscard]] std::size_t fill() const {
+        std::array<char, PIPE_BUF> page{};
+        const iovec part{.iov_base = page.data(), .iov_len = page.size()};
+        std::size_t all = 0;
+        while (::pwritev2(ends[1], &part, 1, -1, RWF_NOWAIT) > 0) all += page.size();
+        return all;
+    }
+    [[nodiscard]] bool can_refuse() const {
+        char none = 0;
+        return take_now(none) == -EAGAIN;
+    }
+
+    int ends[2] = {-1, -1};
+};
+
+shared_pipe* raced_for = nullptr;
+std::size_t filled = 0;
+
+void be_quicker(const char* name) noexcept {
+    if (raced_for == nullptr || !std::string_view(name).starts_with("standard streams")) return;
+    const shared_pipe& all = *std::exchange(raced_for, nullptr);
+    char one = 0;
+    if (std::string_view(name).ends_with("read"))
+        CHECK(all.take_now(one) == 1);
+    else
+        filled = all.fill();
+}
+
+}  // namespace
+
+MATRIX_TEST("standard streams: what another program reads first is waited for by the fiber alone") {
+    shared_pipe both;
+    if (!both.can_refuse()) GTEST_SKIP() << "this kernel cannot be told not to wait for a pipe";
+    io::standard_reader reader(both.ends[0]);
+    CHECK(::write(both.ends[1], "a", 1) == 1);
+    raced_for = &both;
+    detail::at_test_points = &be_quicker;
+    std::array<std::byte, 2> got{};
+    bool over = false;
+    spawn([&] {
+        CHECK(reader.read_some(got).value() == 1);
+        over = true;
+    });
+    run_until_blocked();
+    CHECK(!over);
+    CHECK(raced_for == nullptr);
+    CHECK(::write(both.ends[1], "b", 1) == 1);
+    run();
+    CHECK(got[0] == std::byte{'b'});
+}
+
+MATRIX_TEST("standard streams: room that another program fills first is waited for by the fiber") {
+    shared_pipe both;
+    if (!both.can_refuse()) GTEST_SKIP() << "this kernel cannot be told not to wait for a pipe";
+    io::standard_writer writer(both.ends[1]);
+    raced_for = &both;
+    detail::at_test_points = &be_quicker;
+    filled = 0;
+    bool over = false;
+    spawn([&] {
+        writer.write_all("ours").value();
+        over = true;
+    });
+    run_until_blocked();
+    CHECK(!over);
+    CHECK(filled > 0);
+    std::string theirs(filled, ' ');
+    CHECK(::read(both.ends[0], theirs.data(), filled) == static_cast<ssize_t>(filled));
+    run();
+    char ours[8] = "";
+    CHECK(::read(both.ends[0], ours, sizeof ours) == 4);
+    CHECK(std::string(ours) == "ours");
+}
+#endif
 
 WEFT_TEST("blocking: a program ends whatever the side pool does") {
     for (const char* how : {"idle", "running", "forked", "inside"}) {

@@ -5,7 +5,8 @@
 //
 // They may be terminals, pipes, sockets or files. Other programs may have them, too: so they are
 // not made non-blocking, which would hold for those as well. What can be waited for is waited for
-// and then used in pieces that do not block; files go through a side pool.
+// and then used in pieces that do not block; files go through a side pool. Where two programs read
+// one terminal, or one pipe by name, what the other took away first may hold up a worker.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
