@@ -20,6 +20,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <span>
 #include <string_view>
 
 #include <weft/base/test_point.hpp>
@@ -144,7 +145,11 @@ std::string_view name_of(std::string_view variable) noexcept {
 // Those that are given, and ours of other names. No name twice: of two, getenv() takes the first,
 // a shell the last.
 std::vector<char*> variables_for(process_options& options) {
-    std::vector<char*> variables = pointers_to(options.environment);
+    std::vector<char*> variables;
+    std::span given(options.environment);
+    for (; !given.empty(); given = given.subspan(1))
+        if (!std::ranges::count(given.subspan(1), name_of(given[0]), name_of))
+            variables.push_back(given[0].data());
     if (options.clean_environment) return variables;
     for (char** one = environ; one != nullptr && *one != nullptr; ++one)
         if (!std::ranges::count(options.environment, name_of(*one), name_of))
@@ -191,6 +196,10 @@ bool has_zero(const std::vector<std::string>& words) noexcept {
     for (const std::string& word : words)
         if (word.contains('\0')) return true;
     return false;
+}
+
+bool is_variable(std::string_view word) noexcept {
+    return !name_of(word).empty() && name_of(word).size() < word.size();
 }
 
 // -EAGAIN: it has not ended.
@@ -275,7 +284,8 @@ void process::abandon() noexcept {
 
 result<process> process::spawn(std::vector<std::string> command, process_options options) {
     if (command.empty() || command[0].empty() || has_zero(command) ||
-        has_zero(options.environment) || options.folder.contains('\0'))
+        has_zero(options.environment) || options.folder.contains('\0') ||
+        !std::ranges::all_of(options.environment, is_variable))
         return said(EINVAL);
     result<started> begun = try_blocking(
         file_side_pool(), [command = std::move(command), options = std::move(options)]() mutable {

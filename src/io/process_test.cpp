@@ -139,6 +139,10 @@ WEFT_TEST("process: what it is told to be") {
         CHECK(read_all(variable.output()) == "x\n");
         process other = shell("echo $PATH", {.output = piped, .environment = {"PATH=/nowhere"}});
         CHECK(read_all(other.output()) == "/nowhere\n");  // and not ours
+        process twice =
+            shell("env | grep WEFT_WORD", {.output = piped,
+                                           .environment = {"WEFT_WORD=x", "WEFT_WORD=y"}});
+        CHECK(read_all(twice.output()) == "WEFT_WORD=y\n");
         process clean = shell("echo \"$HOME.\"", {.output = piped, .clean_environment = true});
         CHECK(read_all(clean.output()) == ".\n");
         process bad = shell("echo good; echo bad >&2", {.output = none, .error = piped});
@@ -184,6 +188,9 @@ WEFT_TEST("process: what cannot be started has a name") {
         CHECK(process::spawn({"/dev/null"}).error() == errc::permission_denied);
         CHECK(process::spawn({}).error() == errc::invalid_argument);
         CHECK(process::spawn({std::string("a\0b", 3)}).error() == errc::invalid_argument);
+        for (const char* const wrong : {"", "=", "=x", "WEFT_WORD"})
+            CHECK(process::spawn({"true"}, {.environment = {wrong}}).error() ==
+                  errc::invalid_argument);
         CHECK(process::spawn({"true"}, {.folder = "/no/such/folder"}).error() ==
               errc::no_such_file_or_directory);
         process none;

@@ -37,7 +37,8 @@ struct process_options {
     standard error = standard::inherited;   // its standard output for errors
     /// The output for errors goes where the other one goes.
     bool error_to_output = false;
-    /// Added to our environment, as NAME=VALUE; one of ours with that name is left out.
+    /// Added to our environment, as NAME=VALUE; one of ours with that name is left out, and of two
+    /// that are given the last counts.
     std::vector<std::string> environment = {};
     /// Nothing of our environment is handed on.
     bool clean_environment = false;
@@ -77,7 +78,7 @@ public:
     /// The first word is the program, looked for in PATH.
     /// Suspends: maybe. Cancel: reported; nothing was started. From: any fiber or thread; a fiber's
     /// executor must take posts from other threads. Fails: std::errc::invalid_argument for no
-    /// words, or a zero in one; as pipe2(2) and exec do
+    /// words, a zero in one, or a variable that is no NAME=VALUE; as pipe2(2), chdir(2) and exec do
     /// (std::errc::no_such_file_or_directory, permission_denied).
     [[nodiscard]] static result<process> spawn(std::vector<std::string> command,
                                                process_options options = {});
