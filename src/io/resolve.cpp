@@ -19,6 +19,8 @@
 #include <string>
 #include <utility>
 
+#include <weft/base/thread_block.hpp>
+#include <weft/exec/worker.hpp>
 #include <weft/io/resolver.hpp>
 #include <weft/sync/event.hpp>
 
@@ -140,6 +142,7 @@ private:
 };
 
 answer look_up_aside(const std::string& host, const std::string& service) {
+    const detail::awaits_others posts(detail::worker_of_this_thread());
     const wanted_look_up call(host, service);
     if (const auto over = (*call).done.wait_until(no_deadline); !over)
         return std::unexpected(over.error());

@@ -12,6 +12,8 @@
 
 #include <weft/base/assert.hpp>
 #include <weft/base/test_point.hpp>
+#include <weft/base/thread_block.hpp>
+#include <weft/exec/worker.hpp>
 #include <weft/fiber/suspend.hpp>
 
 namespace weft::inline v0 {
@@ -316,6 +318,7 @@ std::error_code side_pool::perform(detail::side_call& call) {
     detail::side_pool_core* const core = core_.get();
     detail::side_call* const mine = &call;
     if (const std::error_code error = core->submit(call)) return error;
+    const detail::awaits_others posts(detail::worker_of_this_thread());
     const auto publish = [core, mine](waiter& me) noexcept { return core->publish(*mine, me); };
     const wait_outcome outcome =
         weft::wait(waits, no_deadline, publish,

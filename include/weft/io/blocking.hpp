@@ -178,8 +178,7 @@ private:
 /// What the function returns or throws, on a thread where it may block.
 /// Suspends: always, in a fiber. Cancel: a call that has not begun is withdrawn, and this throws
 /// `cancelled`; one that has begun is waited for, and its result returned. From: any fiber or
-/// thread; the fiber's executor must take posts from other threads. Fails: std::bad_alloc;
-/// std::system_error when there is no thread and none can be made.
+/// thread. Fails: std::bad_alloc; std::system_error when there is no thread and none can be made.
 template <blocking_function F>
 std::invoke_result_t<std::decay_t<F>> blocking(side_pool& on, F&& function) {
     if (!this_fiber::get_id()) return std::decay_t<F>(std::forward<F>(function))();

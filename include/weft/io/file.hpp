@@ -40,9 +40,8 @@ inline constexpr file_options for_writing = {.write = true, .create = true, .tru
 /// Thread-safe: all but construction, moves, close() and destruction.
 ///
 /// All members. Suspends: maybe. Cancel: reported, before it begins; what has begun is waited for
-/// and its result returned. From: any fiber or thread; a fiber's executor must take posts from
-/// other threads. Fails: std::errc::operation_canceled, std::errc::timed_out, and what the system
-/// says.
+/// and its result returned. From: any fiber or thread. Fails: std::errc::operation_canceled,
+/// std::errc::timed_out, and what the system says.
 class file {
 public:
     /// No file. Calls fail with std::errc::bad_file_descriptor.

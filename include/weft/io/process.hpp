@@ -76,10 +76,10 @@ public:
     ~process();
 
     /// The first word is the program, looked for in PATH.
-    /// Suspends: maybe. Cancel: reported; nothing was started. From: any fiber or thread; a fiber's
-    /// executor must take posts from other threads. Fails: std::errc::invalid_argument for no
-    /// words, a zero in one, or a variable that is no NAME=VALUE; as pipe2(2), chdir(2) and exec do
-    /// (std::errc::no_such_file_or_directory, permission_denied).
+    /// Suspends: maybe. Cancel: reported; nothing was started. From: any fiber or thread. Fails:
+    /// std::errc::invalid_argument for no words, a zero in one, or a variable that is no
+    /// NAME=VALUE; as pipe2(2), chdir(2) and exec do (std::errc::no_such_file_or_directory,
+    /// permission_denied).
     [[nodiscard]] static result<process> spawn(std::vector<std::string> command,
                                                process_options options = {});
 

@@ -37,9 +37,8 @@ enum class resolve_errc {
 
 /// The addresses of a host, the preferred first; at least one. The service is a port's number or
 /// its name. By shared_resolver().
-/// Suspends: maybe. Cancel: reported, also while it looks up. From: any fiber or thread; with the
-/// system's resolver a fiber's executor must take posts from other threads. Fails: resolve_errc;
-/// std::errc::invalid_argument if one of them is empty or has a zero in it;
+/// Suspends: maybe. Cancel: reported, also while it looks up. From: any fiber or thread. Fails:
+/// resolve_errc; std::errc::invalid_argument if one of them is empty or has a zero in it;
 /// std::errc::resource_unavailable_try_again; std::bad_alloc is thrown.
 [[nodiscard]] result<std::vector<address>> resolve(std::string_view host, std::string_view service);
 

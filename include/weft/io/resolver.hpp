@@ -66,8 +66,8 @@ public:
 
     /// As weft::io::resolve(), by this one. An answer is kept on the clock of the executor where it
     /// was looked up, and for those who have the same; time for answers is the system's.
-    /// Suspends: maybe. Cancel: reported, also while it looks up. From: any fiber or thread; a
-    /// fiber's executor must take posts from other threads. Fails: as resolve().
+    /// Suspends: maybe. Cancel: reported, also while it looks up. From: any fiber or thread. Fails:
+    /// as resolve().
     [[nodiscard]] result<std::vector<address>> resolve(std::string_view host,
                                                        std::string_view service);
 
