@@ -56,7 +56,9 @@ public:
     }
 };
 
+// Where it had no descriptor to ask anybody by, it says that nobody knows the name.
 std::error_code error_of(int code) noexcept {
+    if (errno == EMFILE || errno == ENFILE) return {errno, std::system_category()};
     switch (code) {
         case EAI_NONAME:
             return resolve_errc::host_not_found;
@@ -83,6 +85,7 @@ answer look_up(const std::string& host, const std::string& service) {
     if (service.find_first_not_of("0123456789") == service.npos) hints.ai_flags = AI_NUMERICSERV;
     addrinfo* found = nullptr;
     const std::error_code failed = detail::call_quietly([&] {  // it may ask a server by TCP
+        errno = 0;
         const int code = ::getaddrinfo(host.c_str(), service.c_str(), &hints, &found);
         return code != 0 ? error_of(code) : std::error_code();
     });

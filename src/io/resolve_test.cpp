@@ -17,6 +17,7 @@
 
 #include "io/side_pool.hpp"
 #include "pools.hpp"
+#include "scarce_descriptors.hpp"
 
 using namespace weft;
 using namespace std::chrono_literals;
@@ -86,6 +87,13 @@ WEFT_TEST("resolve: errors say what they are") {
 WEFT_TEST("resolve: works in a plain thread") {
     CHECK(!io::resolve("localhost", "80").value().empty());
     CHECK(!io::resolver({.system = true}).resolve("localhost", "http").value().empty());
+}
+
+WEFT_TEST("resolve: with no descriptor left the system does not say that nobody knows the name") {
+    NEEDS_NO_DESCRIPTOR_OF_UBSAN();
+    io::resolver names({.system = true});
+    const weft_test::all_descriptors_taken now;
+    CHECK(names.resolve("localhost", "80").error() == std::errc::too_many_files_open);
 }
 
 POOL_TEST("resolve: a fiber that is cancelled does not wait for the system's look-up") {

@@ -39,7 +39,7 @@ enum class resolve_errc {
 /// its name. By shared_resolver().
 /// Suspends: maybe. Cancel: reported, also while it looks up. From: any fiber or thread. Fails:
 /// resolve_errc; std::errc::invalid_argument if one of them is empty or has a zero in it;
-/// std::errc::resource_unavailable_try_again; std::bad_alloc is thrown.
+/// std::errc::resource_unavailable_try_again, too_many_files_open; std::bad_alloc is thrown.
 [[nodiscard]] result<std::vector<address>> resolve(std::string_view host, std::string_view service);
 
 /// resolve(), then the first address that answers, IPv6 and IPv4 by turns, the next one tried

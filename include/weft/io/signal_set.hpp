@@ -29,7 +29,7 @@ struct signal_info {
 /// Thread-safe: next() for one fiber at a time, beside close().
 class signal_set {
 public:
-    /// None.
+    /// None; next() fails with std::errc::bad_file_descriptor.
     signal_set() noexcept = default;
     signal_set(signal_set&& other) noexcept
         : reader_(std::move(other.reader_)), place_(std::exchange(other.place_, -1)) {}
