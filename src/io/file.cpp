@@ -19,6 +19,7 @@
 
 #include <weft/fiber/detail/swapped.hpp>
 #include <weft/io/blocking.hpp>
+#include <weft/scope/deadline.hpp>
 
 #include "io/write_quietly.hpp"
 
@@ -139,18 +140,27 @@ std::expected<file, std::error_code> file::open(std::string_view path,
             }
         });
     if (!opened) return std::unexpected(opened.error());
-    return file(*opened);
+    return file(*opened, options.write);
 }
 
 file& file::operator=(file&& other) noexcept {
     if (this == &other) return *this;
-    if (descriptor_ >= 0) ::close(descriptor_);
+    close_quietly();
     descriptor_ = std::exchange(other.descriptor_, -1);
+    writes_ = other.writes_;
     return *this;
 }
 
-file::~file() {
-    if (descriptor_ >= 0) ::close(descriptor_);
+file::~file() { close_quietly(); }
+
+void file::close_quietly() noexcept {
+    if (!is_open()) return;
+    if (writes_ && this_fiber::get_id()) {
+        try {
+            if (shield([this] { return close(); }) || !is_open()) return;
+        } catch (const std::bad_alloc&) {}  // then here
+    }
+    ::close(descriptor_);
 }
 
 report file::close() {

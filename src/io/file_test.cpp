@@ -16,9 +16,11 @@
 #include <vector>
 
 #include <weft/exec/loop.hpp>
+#include <weft/fiber/cancel.hpp>
 #include <weft/io/blocking.hpp>
 #include <weft/sync/wait_group.hpp>
 
+#include "loops.hpp"
 #include "pools.hpp"
 #include "temporary_folder.hpp"
 
@@ -226,6 +228,29 @@ POOL_TEST("file: blocking calls of a program keep no file waiting") {
     reads.join();
     open.release(limit);
     p.drain();
+}
+
+MATRIX_TEST("file: what was opened to write is closed on a side thread, also by who is cancelled") {
+    const temporary_folder folder;
+    io::write_file(folder / "read", std::string_view("x")).value();
+    const auto closes_aside = [&](const char* name, const io::file_options& how, bool cancelled) {
+        std::size_t before = 0;
+        bool waited = false;
+        spawn([&] {
+            const auto scope = std::make_unique<cancel_scope>();
+            {
+                const io::file one = io::file::open(folder / name, how).value();
+                before = io::file_side_pool().counters().finished;
+                if (cancelled) scope->cancel();
+            }
+            waited = io::file_side_pool().counters().finished != before;
+        });
+        run();
+        return waited;
+    };
+    CHECK(closes_aside("written", io::for_writing, false));
+    CHECK(closes_aside("written", io::for_writing, true));
+    CHECK(!closes_aside("read", io::for_reading, false));
 }
 
 WEFT_TEST("file: works in a plain thread") {

@@ -27,8 +27,7 @@ namespace weft_test {
 class dead_address {
 public:
     /// Port 0: some port. Throws std::system_error.
-    explicit dead_address(
-        const weft::io::address& where = weft::io::address::loopback_ipv4(0)) {
+    explicit dead_address(const weft::io::address& where = weft::io::address::loopback_ipv4(0)) {
         const bool six = where.family() == weft::io::address_family::ipv6;
         number_ = ::socket(six ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
         const auto* const given = static_cast<const sockaddr*>(where.data());

@@ -46,9 +46,11 @@ class file {
 public:
     /// No file. Calls fail with std::errc::bad_file_descriptor.
     file() noexcept = default;
-    file(file&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+    file(file&& other) noexcept
+        : descriptor_(std::exchange(other.descriptor_, -1)), writes_(other.writes_) {}
     file& operator=(file&& other) noexcept;
-    /// Closes it where it runs, on a worker as well; close() does that on a side thread.
+    /// Closes it; of one that was opened to write, for a fiber, on a side thread: what was written
+    /// may have to go to a disk or a server first. Suspends: then. Cancel: ignored.
     ~file();
 
     /// Fails: std::errc::invalid_argument for options without read and write, or for a path with a
@@ -81,9 +83,12 @@ public:
     [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
 
 private:
-    explicit file(int descriptor) noexcept : descriptor_(descriptor) {}
+    file(int descriptor, bool writes) noexcept : descriptor_(descriptor), writes_(writes) {}
+
+    void close_quietly() noexcept;
 
     int descriptor_ = -1;
+    bool writes_ = false;
 };
 
 /// All that is in a file.
