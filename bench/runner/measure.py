@@ -18,6 +18,11 @@ from runner.case import Failure, ROOT
 from runner.progress import Progress
 
 
+class Interrupted(Exception):
+    """Somebody pressed Ctrl-C. Its arguments are what measure() would have returned: the whole
+    rounds until then, one at least."""
+
+
 class Run:
     """One program of a case with one compiler, and everything that it printed so far."""
 
@@ -166,7 +171,8 @@ def measure(case, runs, rounds, estimate, deadline=None):
     """{(compiler, row, column): Measured} and the number of rounds; the programs take turns.
 
     With a deadline, rounds for which there is no time are left out; the first begins in any case,
-    and no program takes what the others need, so that a slow machine has a part of all."""
+    and no program takes what the others need, so that a slow machine has a part of all. Ctrl-C
+    takes back the round that runs, and ends it by Interrupted if there are whole ones."""
     measured = {}
     progress = Progress(case.name, [run.key for _ in range(rounds) for run in runs], estimate,
                         deadline=deadline)
@@ -174,17 +180,38 @@ def measure(case, runs, rounds, estimate, deadline=None):
     while number < rounds:
         if deadline and number and time.monotonic() + estimated(runs, estimate) > deadline:
             break
-        for place, run in enumerate(runs):
-            progress.begin(run.name + " " + run.compiler)
-            at_most = most_for(runs[place:], estimate, deadline) if deadline else None
-            one_run(measured, run, number, at_most, progress)
-            progress.end()
+        used = [len(run.usage) for run in runs]
+        try:
+            one_round(measured, runs, number, estimate, deadline, progress)
+        except KeyboardInterrupt:
+            progress.finish()
+            if number == 0:
+                raise
+            take_back(measured, runs, number, used)
+            raise Interrupted(measured, number) from None
         number += 1
         for entry in measured.values():
             entry.fill(number)
         progress.after_round(number, rounds)
     progress.finish()
     return measured, number
+
+
+def one_round(measured, runs, number, estimate, deadline, progress):
+    for place, run in enumerate(runs):
+        progress.begin(run.name + " " + run.compiler)
+        at_most = most_for(runs[place:], estimate, deadline) if deadline else None
+        one_run(measured, run, number, at_most, progress)
+        progress.end()
+
+
+def take_back(measured, runs, rounds, used):
+    """What a round had measured that did not come to its end."""
+    for entry in measured.values():
+        del entry.values[rounds:]
+        entry.fill(rounds)
+    for run, count in zip(runs, used):
+        del run.usage[count:]
 
 
 def estimated(runs, estimate):

@@ -13,7 +13,7 @@ import platform
 import re
 import subprocess
 
-from runner.case import ROOT
+from runner.case import Failure, ROOT
 from runner.measure import Measured, interval, summary
 
 
@@ -214,7 +214,11 @@ def usage(run, key):
 
 
 def load(path):
-    return json.loads(path.read_text()) if path.exists() else None
+    """What stands there; None if there is no such file."""
+    try:
+        return json.loads(path.read_text()) if path.exists() else None
+    except ValueError as error:
+        raise Failure(f"{path} is no JSON ({error}); remove it, or take it back from git") from None
 
 
 def as_text(found):

@@ -39,6 +39,8 @@ class FakeRun:
         said = self.script.pop(0)
         if said is None:
             raise Failure(f"{self}: crashed")
+        if said is KeyboardInterrupt:
+            raise KeyboardInterrupt
         self.usage.append({"seconds": 1.0, "peak_rss_kib": 10})
         return [{"row": row, "unit": "ns", "value": value} for row, value in said.items()]
 
@@ -134,6 +136,17 @@ exec sleep 100
     def test_a_program_of_weft_that_fails_ends_the_run(self):
         with self.assertRaises(Failure):
             self.run_case(FakeRun("weft_two", [{"w": 1}, None, {"w": 1}]))
+
+    def test_an_interrupt_takes_back_the_round_that_runs_and_keeps_those_before(self):
+        weft = FakeRun("weft", [{"w": 1}, {"w": 2}, {"w": 3}])
+        with self.assertRaises(measure.Interrupted) as caught:
+            self.run_case(weft, FakeRun("go", [{"p": 4}, None, KeyboardInterrupt]))
+        measured, rounds = caught.exception.args
+        self.assertEqual((rounds, len(weft.usage)), (2, 2))
+        self.assertEqual(measured[("g++", "w", None)].values, [1, 2])
+        self.assertEqual(measured[("g++", "p", None)].values, [4, None])
+        with self.assertRaises(KeyboardInterrupt):  # nothing whole to keep
+            self.run_case(FakeRun("weft", [KeyboardInterrupt]))
 
     def test_a_row_that_is_printed_twice_is_an_error(self):
         run = FakeRun("weft", [])
@@ -296,6 +309,54 @@ class Brief(unittest.TestCase):
         self.run_once()
         self.assertIn("every value is in `c.json`", self.said.getvalue())
         self.assertNotIn("docs/plots", self.said.getvalue())
+
+
+class Interrupts(unittest.TestCase):
+    """The same, without --brief: what was committed is not to be lost for half a run."""
+
+    set_up_as_brief, at = Brief.setUp, Brief.at
+
+    def setUp(self):
+        self.set_up_as_brief()
+        self.bench.RESULTS, self.bench.PLOTS = self.folder / "results", self.folder / "plots"
+        self.bench.tables = types.SimpleNamespace(
+            tables=tables.tables, put_into_readme=lambda *_: None)
+        self.bench.pages = types.SimpleNamespace(fill_all=lambda: [])
+
+    def run_script(self, *script):
+        self.bench.runs_of = lambda *_: ([FakeRun("weft", script)], [])
+        wanted = types.SimpleNamespace(brief=False, quick=False, rounds=len(script),
+                                       build_dir=self.folder)
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            self.bench.run_case("c", wanted)
+
+    def values(self, folder):
+        path = self.folder / folder / "c.json"
+        return json.loads(path.read_text())["rows"][0]["values"] if path.exists() else None
+
+    def test_whole_rounds_lie_aside_until_the_next_run_takes_them_up(self):
+        self.run_script({"w": 1}, {"w": 2})
+        self.at("def")
+        for first in (3, 4):
+            with self.assertRaisesRegex(KeyboardInterrupt, "rounds of c are in .*interrupted$"):
+                self.run_script({"w": first}, KeyboardInterrupt)
+        self.assertEqual((self.values("results"), self.values("interrupted")), ([1, 2], [3, 4]))
+        self.run_script({"w": 5})
+        self.assertEqual((self.values("results"), self.values("interrupted")), ([3, 4, 5], None))
+        self.run_script({"w": 6})
+        self.assertEqual(self.values("results"), [3, 4, 5, 6])
+
+    def test_nothing_whole_leaves_all_as_it_was(self):
+        self.run_script({"w": 1}, {"w": 2})
+        with self.assertRaises(KeyboardInterrupt):
+            self.run_script(KeyboardInterrupt)
+        self.assertEqual((self.values("results"), self.values("interrupted")), ([1, 2], None))
+
+    def test_a_file_that_is_no_json_is_named(self):
+        (self.folder / "results").mkdir()
+        (self.folder / "results/c.json").write_text("{")
+        with self.assertRaisesRegex(Failure, "c.json is no JSON"):
+            self.run_script({"w": 1})
 
 
 class Flags(unittest.TestCase):
