@@ -103,6 +103,20 @@ class Benchdiff(unittest.TestCase):
         same = int(text.splitlines()[-1].split(" same")[0].split()[-1])
         self.assertGreaterEqual(same, 390)
 
+    def test_how_many_changes_may_be_chance_is_said_where_it_is_one_or_more(self):
+        rows = [row(f"r{i}", [10, 11, 12, 13, 14]) for i in range(60)]
+        _, text = self.diff(rows, [row("r0", [20, 21, 22, 23, 24]), *rows[1:]])
+        self.assertIn("note: of 60 rows 1 may differ so by chance alone", text)
+        _, text = self.diff(rows, rows)
+        self.assertNotIn("chance", text)
+        _, text = self.diff(rows[:5], [row("r0", [20, 21, 22, 23, 24]), *rows[1:5]])
+        self.assertNotIn("chance", text)
+
+    def test_a_row_with_another_unit_is_not_compared(self):
+        status, text = self.diff([row("r", [1000] * 5, "ns")], [row("r", [1] * 5, "us")])
+        self.assertEqual((status, text.splitlines()[-1]), (0, "1 unit"))
+        self.assertIn("has another unit:\n  r (g++): 1000 -> 1 ns -> us", text)
+
     def test_many_values_are_compared_by_the_normal_curve(self):
         chance = random.Random(3)
         slow = [chance.gauss(100, 10) for _ in range(40)]
