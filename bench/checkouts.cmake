@@ -29,9 +29,9 @@ if(USCHED_DIR)
   set(folder ${PROJECT_BINARY_DIR}/bench/ring)
   file(MAKE_DIRECTORY ${folder})
   file(REMOVE ${folder}/usched_rmain ${folder}/usched_rmain_1)
-  set(failed "no such folder")
-  set(said "")
-  if(IS_DIRECTORY ${USCHED_DIR})
+  set(failed TRUE)
+  set(said "there is no usched.c")
+  if(EXISTS ${USCHED_DIR}/usched.c)
     execute_process(
       COMMAND ${WEFT_BENCH_CC} -fno-stack-protector -c usched.c -o ${folder}/usched.o
       WORKING_DIRECTORY ${USCHED_DIR}
@@ -61,11 +61,17 @@ endif()
 if(CPPCORO_DIR)
   set(cppcoro_folders ${CPPCORO_DIR}/include ${CMAKE_CURRENT_LIST_DIR}/support/coroutine_ts)
   set(folders ${cppcoro_folders} ${CMAKE_CURRENT_LIST_DIR})
-  try_compile(cppcoro_builds ${PROJECT_BINARY_DIR}/bench/cppcoro
-    ${CMAKE_CURRENT_LIST_DIR}/cases/ring/cppcoro.cpp
-    CMAKE_FLAGS "-DINCLUDE_DIRECTORIES=${folders}"
-    CXX_STANDARD 23 CXX_STANDARD_REQUIRED ON OUTPUT_VARIABLE said
-    COPY_FILE ${PROJECT_BINARY_DIR}/bench/cppcoro_tried)
+  set(header include/cppcoro/single_consumer_async_auto_reset_event.hpp)
+  if(EXISTS ${CPPCORO_DIR}/${header})
+    try_compile(cppcoro_builds ${PROJECT_BINARY_DIR}/bench/cppcoro
+      ${CMAKE_CURRENT_LIST_DIR}/cases/ring/cppcoro.cpp
+      CMAKE_FLAGS "-DINCLUDE_DIRECTORIES=${folders}"
+      CXX_STANDARD 23 CXX_STANDARD_REQUIRED ON OUTPUT_VARIABLE said
+      COPY_FILE ${PROJECT_BINARY_DIR}/bench/cppcoro_tried)
+  else()
+    set(cppcoro_builds FALSE)
+    set(said "there is no ${header}")
+  endif()
   if(cppcoro_builds)
     list(APPEND checkouts cppcoro)
     weft_checkout_version(cppcoro ${CPPCORO_DIR} cppcoro_version)
