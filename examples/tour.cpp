@@ -7,6 +7,7 @@
 // this one lies in, or both; if that was not built there is no such station, or no such part of it.
 //
 // SPDX-License-Identifier: Apache-2.0
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -63,6 +64,13 @@ double free_bytes() {
     while (meminfo >> key >> kilobytes && std::getline(meminfo, rest))
         if (key == "MemAvailable:") return kilobytes * 1024;
     return 1e9;
+}
+
+// What may still be mapped: stacks are address space, of which `ulimit -v` may leave little.
+double free_addresses() {
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return 1e18;
+    return static_cast<double>(limit.rlim_cur);
 }
 
 // In a process of its own, whose memory nobody has used before; whether it ended well.
@@ -208,7 +216,7 @@ bool million() {
     constexpr int at_once = 10'000;
     constexpr double most_seconds = 12;
     const bool cheap = shared_stack_depot().counters().guard == guard_kind::install;
-    const double room = free_bytes() / 2 / 6'000;
+    const double room = std::min(free_bytes() / 2 / 6'000, free_addresses() / 2 / 100'000);
     const int wanted = cheap ? scaled(1'000'000) : scaled(20'000);
     const int most = room < wanted ? static_cast<int>(room) : wanted;
     loop s({.external_wakes = false});
