@@ -9,7 +9,9 @@
 
 #include <cstdlib>
 #include <exception>
+#include <expected>
 #include <stdexcept>
+#include <system_error>
 #include <thread>
 
 #include <weft/base/assert.hpp>
@@ -30,6 +32,16 @@ namespace {
 std::terminate_handler terminate_before = nullptr;
 std::atomic<bool> told = false;  // whose exception it is that terminates
 
+// ": " and what it says of itself. What value() throws says nothing, but has an error that does.
+void tell_what(report& line, const std::exception_ptr& error) noexcept {
+    try {
+        std::rethrow_exception(error);
+    } catch (const std::bad_expected_access<std::error_code>& failed) {
+        line.text(": ").text(failed.error().message().c_str());
+    } catch (const std::exception& known) { line.text(": ").text(known.what()); } catch (...) {
+    }
+}
+
 void tell_whose(const fiber_block& block, const std::exception_ptr& error) noexcept {
     const char* const name = static_cast<const activity&>(block).name;
     report line;
@@ -37,19 +49,34 @@ void tell_whose(const fiber_block& block, const std::exception_ptr& error) noexc
     line.text(*name != 0 ? name : "(no name)").text("'");
     if (error != nullptr) {
         line.text(" ended with an exception that nobody could take");
-        try {
-            std::rethrow_exception(error);
-        } catch (const std::exception& known) { line.text(": ").text(known.what()); } catch (...) {
-        }
+        tell_what(line, error);
     }
     line.text("\n").write();
+}
+
+// Outside of fibers, as in main() by what left run(): what std::terminate would not name.
+void tell_error(const std::exception_ptr& error) noexcept {
+    try {
+        if (error != nullptr) std::rethrow_exception(error);
+    } catch (const std::bad_expected_access<std::error_code>&) {
+        report line;
+        line.text("weft: value() of a result that is an error, which nobody took");
+        tell_what(line, error);
+        line.text("\n").write();
+    } catch (...) {
+    }
 }
 
 // Terminate happens at the throw, with the stack as it was; here it is said whose stack that is.
 [[noreturn]] void name_fiber_and_terminate() {
     const fiber_worker* const worker = fiber_worker::here();
-    if (worker != nullptr && worker->current != nullptr && !told.exchange(true))
-        tell_whose(*worker->current, std::current_exception());
+    const bool in_fiber = worker != nullptr && worker->current != nullptr;
+    if (!told.exchange(true)) {
+        if (in_fiber)
+            tell_whose(*worker->current, std::current_exception());
+        else
+            tell_error(std::current_exception());
+    }
     terminate_before();
     std::abort();
 }

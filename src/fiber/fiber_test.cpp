@@ -4,6 +4,7 @@
 #include <weft/fiber/fiber.hpp>
 
 #include <deque>
+#include <expected>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -11,12 +12,14 @@
 #include <stdexcept>
 #include <stop_token>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
 #include <weft/fiber/cancel.hpp>
 #include <weft/fiber/dump.hpp>
 #include <weft/fiber/fiber_local.hpp>
+#include <weft/fiber/run.hpp>
 
 #include "loops.hpp"
 
@@ -362,4 +365,21 @@ WEFT_TEST("fiber: an exception of one that nobody joined names it when it termin
     };
     EXPECT_DEATH(detached(),
                  "^weft: fiber 'the lost' ended with an exception that nobody could take\nterm");
+}
+
+WEFT_TEST("fiber: the error of a value() that nobody took is named when it terminates") {
+    weft_test::allow_threads_in_death_tests();
+    using failed = std::expected<int, std::error_code>;
+    const auto wrong = [] {
+        return failed(std::unexpect, std::make_error_code(std::errc::address_in_use)).value();
+    };
+    const auto in_a_fiber = [&] {
+        loop s({.external_wakes = false});
+        go(s, {.name = "server"}, [&] { wrong(); });
+        s.run();
+    };
+    EXPECT_DEATH(in_a_fiber(), "weft: fiber 'server' ended with .* take: Address already in use");
+    const auto out_of_run = [&]() noexcept { run([&] { wrong(); }); };
+    EXPECT_DEATH(out_of_run(), "weft: value.. of a result that is an error, which nobody took: "
+                               "Address already in use\nterminate called");
 }
