@@ -59,7 +59,10 @@ void echo_answers() {
     io::tcp_listener listener = io::tcp_listener::bind(io::address("127.0.0.1", 0)).value();
     // [/bind]
     fiber server([&] { serve(listener); });
-    auto stream = io::tcp_stream::connect(listener.local_address().value()).value();
+    // [connect]
+    io::address there = listener.local_address().value();  // with the port that it got
+    io::tcp_stream stream = io::tcp_stream::connect(there).value();
+    // [/connect]
     check(ask(stream, "hello").value() == "hello", "what comes back");
     stream.close();
     listener.close();

@@ -51,7 +51,9 @@ void programs() {
     check(first == "1\n" && good, "what sort says");
 }
 
+// [answer]
 std::string answer(std::string_view line) { return "you said " + std::string(line) + "\n"; }
+// [/answer]
 
 void servers() {
     auto listener = io::tcp_listener::bind(io::address("127.0.0.1", 0)).value();
