@@ -36,4 +36,18 @@ else()
     string(APPEND CPACK_DEBIAN_PACKAGE_DEPENDS ", ${package_of_${library}}")
   endforeach()
 endif()
+
+# A package of Debian's has a changelog in a form of its own, compressed; SOURCE_DATE_EPOCH sets its
+# date.
+set(debian_doc ${PROJECT_BINARY_DIR}/debian)
+string(TIMESTAMP packaged "%a, %d %b %Y %H:%M:%S +0000" UTC)
+file(WRITE ${debian_doc}.changelog
+  "libweft-dev (${PROJECT_VERSION}) unstable; urgency=medium\n\n"
+  "  * Version ${PROJECT_VERSION}; what it has is in CHANGELOG.md of its sources.\n\n"
+  " -- ${CPACK_PACKAGE_CONTACT}  ${packaged}\n")
+file(MAKE_DIRECTORY ${debian_doc})
+file(ARCHIVE_CREATE OUTPUT ${debian_doc}/changelog.gz PATHS ${debian_doc}.changelog
+  FORMAT raw COMPRESSION GZip)
+set(CPACK_INSTALLED_DIRECTORIES
+  ${debian_doc} ${CPACK_PACKAGING_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}/doc/libweft-dev)
 include(CPack)
