@@ -116,6 +116,12 @@ class Setup(unittest.TestCase):
         self.assertIn("WEFT_LAST_PART", set_here)
         self.assertLessEqual(set(set_here) - how, set(base["cacheVariables"]))
 
+    def test_an_unknown_preset_is_refused_with_those_that_there_are(self):
+        for wrong in ("nonsense", "--fast", "base"):
+            status, text, calls = self.run_tool("test", wrong)
+            self.assertEqual((status, calls), (2, ""), text)
+            self.assertRegex(text, f"no preset or option '{wrong}'; there are: .*dev.*tsan")
+
     def test_no_preset_does_without_what_all_of_them_need(self):
         status, text, _ = self.run_tool("test", "dev")
         self.assertEqual(status, 1)
