@@ -4,6 +4,7 @@ On a terminal it is a bar that is drawn over and over; in a pipe or a file a lin
 
 SPDX-License-Identifier: Apache-2.0
 """
+import shutil
 import sys
 import time
 
@@ -88,10 +89,12 @@ class Progress:
         self.done += 1
 
     def draw(self, what):
-        full = WIDTH * self.done // max(1, len(self.steps))
-        text = (f"{self.title} [{'#' * full}{'.' * (WIDTH - full)}] {self.done}/{len(self.steps)}"
+        columns = shutil.get_terminal_size().columns
+        width = max(4, min(WIDTH, columns - 50))  # so that the time has room on a narrow one
+        full = width * self.done // max(1, len(self.steps))
+        text = (f"{self.title} [{'#' * full}{'.' * (width - full)}] {self.done}/{len(self.steps)}"
                 f"  {as_time(self.left())} left  {what}")
-        self.out.write(f"\r\033[K{text[:118]}")
+        self.out.write(f"\r\033[K{text[:min(columns - 1, 118)]}")  # what wraps stays
         self.out.flush()
 
     def line(self, text):

@@ -487,6 +487,15 @@ class Bar(unittest.TestCase):
         self.assertIn("[############............] 2/4  2:10 left  weft", out.getvalue())
         self.assertNotIn("\n", out.getvalue())
 
+    def test_a_narrow_terminal_gets_a_bar_that_does_not_wrap_and_still_says_the_time(self):
+        out = FakeTerminal()
+        progress = Progress("ring_sizes", ["a"] * 45, Estimate({"a": 9}), out, clock=lambda: 0)
+        with unittest.mock.patch.dict(os.environ, COLUMNS="40"):
+            progress.begin("weft_no_prefetch g++")
+        drawn = out.getvalue().rpartition("\033[K")[2]
+        self.assertLess(len(drawn), 40)
+        self.assertIn("6:45 left", drawn)
+
     def test_a_pipe_gets_lines(self):
         out = io.StringIO()
         progress = Progress("c", ["a"] * 4, Estimate({"a": 1.0}), out)
