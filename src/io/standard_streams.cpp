@@ -50,15 +50,17 @@ count counted(long result) {
     return static_cast<std::size_t>(result);
 }
 
-bool knows_no_flag(ssize_t result) noexcept {
-    return result < 0 && (errno == EOPNOTSUPP || errno == ENOSYS);
+// Whatever the error: sandboxes have their own for calls that they do not know. The plain call says
+// what else is wrong.
+bool is_refused(ssize_t result) noexcept {
+    return result < 0 && errno != EAGAIN && errno != EINTR;
 }
 
 count read_now(int number, std::span<std::byte> buffer) {
     const iovec all{.iov_base = buffer.data(), .iov_len = buffer.size()};
     return counted(detail::system_call([&] {
         const ssize_t got = ::preadv2(number, &all, 1, -1, RWF_NOWAIT);
-        return knows_no_flag(got) ? ::readv(number, &all, 1) : got;
+        return is_refused(got) ? ::readv(number, &all, 1) : got;
     }));
 }
 
@@ -66,7 +68,7 @@ count write_now(int number, std::span<const std::byte> bytes) {
     const iovec all{.iov_base = const_cast<std::byte*>(bytes.data()), .iov_len = bytes.size()};
     return counted(detail::write_quietly([&] {
         const ssize_t put = ::pwritev2(number, &all, 1, -1, RWF_NOWAIT);
-        return knows_no_flag(put) ? ::writev(number, &all, 1) : put;
+        return is_refused(put) ? ::writev(number, &all, 1) : put;
     }));
 }
 

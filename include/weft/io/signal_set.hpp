@@ -6,7 +6,8 @@
 // While a set lives, its signals do nothing else than arrive in it; two sets that have one in
 // common both get it. Handlers write to a pipe of the set. Rejected: signalfd, which sees only
 // signals that every thread of the program has blocked, and a library cannot see to that; and who
-// blocks them hands the mask on to every program that is started.
+// blocks them hands the mask on to every program that is started. Here at least one thread must not
+// have them blocked.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
