@@ -35,9 +35,12 @@ using count = io::result<std::size_t>;
 
 constexpr std::size_t terminal_piece = 256;
 
-kind kind_of(int number) noexcept {
+// What cannot be used in this direction is never ready: then it is a file, and its call says so.
+kind kind_of(int number, io::direction used) noexcept {
     struct stat about {};
     if (::fstat(number, &about) != 0) return kind::file;
+    const int wrong = used == io::direction::read ? O_WRONLY : O_RDONLY;
+    if ((::fcntl(number, F_GETFL) & O_ACCMODE) == wrong) return kind::file;
     if (S_ISSOCK(about.st_mode)) return kind::socket;
     if (S_ISFIFO(about.st_mode)) return kind::pipe;
     return ::isatty(number) == 1 ? kind::terminal : kind::file;
@@ -125,7 +128,8 @@ bool again(const count& tried) noexcept {
 
 namespace detail {
 
-standard_descriptor::standard_descriptor(int n) : number(n), what(kind_of(n)) {
+standard_descriptor::standard_descriptor(int n, io::direction used)
+    : number(n), what(kind_of(n, used)) {
     if (what == kind::file) return;
     if (auto made = io::descriptor::by_number(number)) watched = std::move(*made);
 }

@@ -62,6 +62,15 @@ WEFT_TEST("standard streams: devices, and nothing at all") {
     CHECK(shell("io_cat <&-").says("0\n"));  // closed
 }
 
+WEFT_TEST("standard streams: the wrong end of a pipe is an error, and not waited for") {
+    int ends[2];
+    CHECK(::pipe2(ends, O_CLOEXEC) == 0);
+    std::array<std::byte, 1> one{};
+    CHECK(io::standard_reader(ends[1]).read_some(one).error() == std::errc::bad_file_descriptor);
+    CHECK(io::standard_writer(ends[0]).write_all("x").error() == std::errc::bad_file_descriptor);
+    for (const int end : ends) ::close(end);
+}
+
 WEFT_TEST("standard streams: a reader that has gone away is an error, not a signal") {
     const auto result = shell("(head -c 1000000 /dev/zero | io_cat; echo status $? >&2) | true");
     EXPECT_TRUE(result.says("status 0")) << result.describe();

@@ -24,7 +24,7 @@ namespace weft::inline v0 {
 namespace detail {
 /// One of them, and how it is used.
 struct standard_descriptor {
-    explicit standard_descriptor(int number);
+    standard_descriptor(int number, io::direction used);
     enum class kind : unsigned char { file, pipe, terminal, socket };
 
     const int number;
@@ -38,7 +38,7 @@ namespace io {
 /// Thread-safe: one reader at a time.
 class standard_reader {
 public:
-    explicit standard_reader(int number) : from_(number) {}
+    explicit standard_reader(int number) : from_(number, direction::read) {}
     standard_reader(const standard_reader&) = delete;
     standard_reader& operator=(const standard_reader&) = delete;
 
@@ -54,7 +54,7 @@ private:
 /// Thread-safe.
 class standard_writer {
 public:
-    explicit standard_writer(int number) : to_(number) {}
+    explicit standard_writer(int number) : to_(number, direction::write) {}
     standard_writer(const standard_writer&) = delete;
     standard_writer& operator=(const standard_writer&) = delete;
 
