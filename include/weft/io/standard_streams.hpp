@@ -8,6 +8,9 @@
 // and then used in pieces that do not block; files go through a side pool. Where two programs read
 // one terminal, or one pipe by name, what the other took away first may hold up a worker.
 //
+// They are for as long as the program runs: with io_uring the kernel keeps one open that has been
+// waited on, though its number be closed, and whoever reads at the other side sees no end.
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
