@@ -20,6 +20,12 @@ namespace {
 constexpr wait_reason reasons[] = {{"waits to read"}, {"waits to write"}};
 constexpr std::size_t most_at_once = 16 * 1024;  // under the lock
 
+// Of each call, as of a descriptor's: one that never has to wait lets others run now and then.
+bool is_stopped() {
+    if (this_fiber::get_id()) yield_if_due_rarely();
+    return this_fiber::stop_requested();
+}
+
 std::unexpected<std::error_code> stopped() noexcept {
     return std::unexpected(error_code_of(this_fiber::stop_reason()));
 }
@@ -47,8 +53,8 @@ std::size_t in_order(std::span<const std::span<Byte>> buffers, Move move) noexce
 }  // namespace
 
 bool byte_queue::would_wait(io::direction which) noexcept {
-    if (sides_[0].closed || sides_[1].closed) return false;
-    return which == io::direction::read ? size_ == 0 && !ended_ : size_ == capacity_;
+    if (ended_ || sides_[0].closed || sides_[1].closed) return false;
+    return which == io::direction::read ? size_ == 0 : size_ == capacity_;
 }
 
 // Under the lock: whoever waits there, to be woken after it.
@@ -93,8 +99,8 @@ std::size_t byte_queue::put(std::span<const std::byte> bytes) noexcept {
 }
 
 io::result<std::size_t> byte_queue::read(std::span<const std::span<std::byte>> buffers) {
-    if (this_fiber::stop_requested()) return stopped();
-    if (are_empty(buffers)) return 0;
+    if (is_stopped()) return stopped();
+    const bool is_over = are_empty(buffers);
     for (;;) {
         std::size_t count = 0;
         bool done = false;
@@ -105,7 +111,7 @@ io::result<std::size_t> byte_queue::read(std::span<const std::span<std::byte>> b
                 return std::unexpected(make_error_code(errc::closed));
             count = in_order(buffers, [this](std::span<std::byte> one) { return take(one); });
             if (count != 0) woken = claim(io::direction::write);
-            done = count != 0 || ended_ || of(io::direction::write).closed;
+            done = is_over || count != 0 || ended_ || of(io::direction::write).closed;
         }
         if (woken != nullptr) woken->wake();
         if (done) return count;
@@ -115,7 +121,7 @@ io::result<std::size_t> byte_queue::read(std::span<const std::span<std::byte>> b
 }
 
 io::result<std::size_t> byte_queue::write(std::span<const std::span<const std::byte>> buffers) {
-    if (this_fiber::stop_requested()) return stopped();
+    if (is_stopped()) return stopped();
     for (;;) {
         std::size_t count = 0;
         waiter* woken = nullptr;
@@ -135,26 +141,25 @@ io::result<std::size_t> byte_queue::write(std::span<const std::span<const std::b
     }
 }
 
-void byte_queue::end() noexcept {
-    waiter* woken = nullptr;
-    {
-        const std::lock_guard guard(lock_);
-        ended_ = true;
-        woken = claim(io::direction::read);
-    }
-    if (woken != nullptr) woken->wake();
-}
-
-void byte_queue::close(io::direction which) noexcept {
+template <class Change>
+void byte_queue::wake_both(Change change) noexcept {
     waiter* woken[2];
     {
         const std::lock_guard guard(lock_);
-        of(which).closed = true;
+        change();
         woken[0] = claim(io::direction::read);
         woken[1] = claim(io::direction::write);
     }
     for (waiter* const one : woken)
         if (one != nullptr) one->wake();
+}
+
+void byte_queue::end() noexcept {
+    wake_both([this] { ended_ = true; });
+}
+
+void byte_queue::close(io::direction which) noexcept {
+    wake_both([this, which] { of(which).closed = true; });
 }
 
 bool byte_queue::is_closed(io::direction which) noexcept {

@@ -31,7 +31,7 @@ public:
     [[nodiscard]] io::result<std::size_t> read(std::span<const std::span<std::byte>> buffers);
     [[nodiscard]] io::result<std::size_t> write(
         std::span<const std::span<const std::byte>> buffers);
-    /// No more will be written; false: the reader closed it.
+    /// No more will be written.
     void end() noexcept;
     /// By one of its two sides.
     void close(io::direction side) noexcept;
@@ -50,6 +50,9 @@ private:
     [[nodiscard]] bool would_wait(io::direction which) noexcept;
     [[nodiscard]] waiter* claim(io::direction which) noexcept;
     [[nodiscard]] wait_outcome wait(io::direction which);
+    /// change() under the lock, after which nobody has to wait.
+    template <class Change>
+    void wake_both(Change change) noexcept;
 
     spin_lock lock_;
     // Guarded by the lock.

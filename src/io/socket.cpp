@@ -98,10 +98,10 @@ result<void> socket_base::set_send_buffer(std::size_t bytes) {
 
 // --- streams
 
-// Of no bytes: there is nothing to wait for, though recv(2) would.
+// Of no bytes: there is nothing to wait for, though recv(2) would; read(2) does not.
 result<std::size_t> stream_socket::read_some(std::span<std::byte> buffer) {
     if (buffer.empty()) [[unlikely]]
-        return 0;
+        return descriptor_.read_some(buffer);
     return descriptor_.perform(
         direction::read, detail::attempt{&receive, &buffer,
                                          short_read_ == short_read::says_empty ? buffer.size() : 0,

@@ -255,6 +255,37 @@ MATRIX_TEST("memory_stream: closing it from a third wakes reader and writer") {
     CHECK(errors[1] == errc::closed);
 }
 
+MATRIX_TEST("memory_stream: ending it tells a writer that waits") {
+    auto [here, there] = io::memory_stream::pair(4);
+    std::error_code error;
+    spawn([&, stream = &here] { error = stream->write_all("12345").error(); });
+    run_until_blocked();
+    CHECK(here.shutdown_write());
+    run();
+    CHECK(error == std::errc::broken_pipe);
+    std::byte all[5];
+    CHECK(there.read_some(all).value_or(0) == 4);  // what it had taken is there
+    CHECK(there.read_some(all).value_or(1) == 0);
+}
+
+MATRIX_TEST("memory_stream: one that never has to wait lets others run") {
+    auto [here, there] = io::memory_stream::pair();
+    bool others_ran = false;
+    int rounds_made = 0;
+    spawn([&, stream = &here] {
+        while (rounds_made < 1000 && !others_ran) {
+            clock.advance(1ms);
+            CHECK(stream->write_all("x"));
+            std::byte one[1];
+            CHECK(there.read_exactly(one));
+            ++rounds_made;
+        }
+    });
+    spawn([&] { others_ran = true; });
+    run();
+    CHECK(rounds_made < 1000);
+}
+
 MATRIX_TEST("memory_stream: several buffers are filled and sent by one call") {
     auto [here, there] = io::memory_stream::pair(8);
     std::byte into[3][4];
@@ -369,4 +400,9 @@ MATRIX_TEST("stream: a read of no bytes gives none, and does not wait") {
     memory.close();
     ends.reader.close();
     run();
+    // Of what is closed it is no end.
+    CHECK(tcp.read_some(std::span<std::byte>()).error() == errc::closed);
+    CHECK(local.read_some(std::span<std::byte>()).error() == errc::closed);
+    CHECK(memory.read_some(std::span<std::byte>()).error() == errc::closed);
+    CHECK(ends.reader.read_some(std::span<std::byte>()).error() == errc::closed);
 }

@@ -42,12 +42,14 @@ public:
     [[nodiscard]] result<std::size_t> read_some(std::span<const std::span<std::byte>> buffers);
     /// As many bytes as there is room for, at least one (none, if there are none).
     /// Suspends: maybe. Cancel: reported, and nothing was written. From: any fiber or thread.
-    /// Fails: std::errc::broken_pipe, if the other side is closed; errc::closed.
+    /// Fails: std::errc::broken_pipe, if the other side is closed, or after shutdown_write();
+    /// errc::closed.
     [[nodiscard]] result<std::size_t> write_some(std::span<const std::byte> bytes);
     /// From several buffers. The same otherwise.
     [[nodiscard]] result<std::size_t> write_some(
         std::span<const std::span<const std::byte>> buffers);
 
+    /// Also whoever waits to write hears of it.
     /// Suspends: never. From: any fiber or thread. Fails: errc::closed.
     [[nodiscard]] result<void> shutdown_write();
     /// Suspends: never. From: any fiber or thread. Fails: never.
