@@ -3,12 +3,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <weft/io/detail/serving.hpp>
 
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <stdexcept>
 
 #include <weft/base/assert.hpp>
 
 #include "fiber/fiber_life.hpp"
+#include "io/system_call.hpp"
 
 namespace weft::inline v0::detail {
 
@@ -19,9 +25,32 @@ io::serve_limits checked(const io::serve_limits& wanted) {
     if (wanted.connections == 0)
         throw std::invalid_argument("weft: serve_limits::connections is 0");
     if (wanted.line == 0) throw std::invalid_argument("weft: serve_limits::line is 0");
-    if (wanted.idle <= zero || wanted.total <= zero || wanted.grace < zero)
+    if (wanted.idle <= zero || wanted.total <= zero || wanted.grace < zero || wanted.linger < zero)
         throw std::invalid_argument("weft: a time of serve_limits is negative, or 0");
     return wanted;
+}
+
+// Of a TCP connection: what is to be read here, or is on its way there. Of others 0: what was
+// written to those, the other side has.
+int bytes_left(const io::descriptor& socket, unsigned long which) {
+    int count = 0;
+    const auto asked = socket.call([&](int number) noexcept {
+        return system_call([&] {
+            int family = AF_UNSPEC;
+            socklen_t size = sizeof family;
+            if (::getsockopt(number, SOL_SOCKET, SO_DOMAIN, &family, &size) < 0) return -1;
+            return family == AF_INET || family == AF_INET6 ? ::ioctl(number, which, &count) : 0;
+        });
+    });
+    return asked ? count : 0;
+}
+
+// What has come is dropped without being copied. 0: no more will come.
+io::result<std::size_t> drop_some(io::descriptor& socket) {
+    constexpr std::size_t most = 1024 * 1024;
+    return socket.perform(io::direction::read, [](int number) noexcept {
+        return system_call([=] { return ::recv(number, nullptr, most, MSG_TRUNC); });
+    });
 }
 
 }  // namespace
@@ -189,6 +218,18 @@ void serving::enter(served& connection) noexcept {
         if (stopping_) connection.stop();
     }
     if (is_late) request_stop(*handle_access::block(this_fiber::handle()), cancel_reason::shutdown);
+}
+
+// Until the other side has ended, or has all of it, so that close() resets nothing that matters.
+void serving::linger(io::descriptor& socket) const {
+    if (limits.linger == std::chrono::nanoseconds::zero()) return;
+    if (bytes_left(socket, SIOCOUTQ) == 0 || bytes_left(socket, SIOCINQ) == 0) return;
+    const time_point end = deadline_after(now_for_sleep(), limits.linger);
+    static_cast<void>(socket.call([](int number) noexcept {
+        return system_call([=] { return ::shutdown(number, SHUT_WR); });
+    }));
+    while (bytes_left(socket, SIOCOUTQ) != 0 && socket.wait_readable(end))
+        if (drop_some(socket).value_or(0) == 0 || now_for_sleep() >= end) return;
 }
 
 void serving::exit(served& connection) noexcept {

@@ -50,7 +50,7 @@ concept socket_like = requires(S& stream, time_point deadline) {
 template <class Stream>
 struct patient_stream {
     [[nodiscard]] io::result<std::size_t> read_some(std::span<std::byte> buffer) {
-        if (buffer.empty()) return 0;
+        if (buffer.empty()) return stream.read_some(buffer);
         if constexpr (!socket_like<Stream>) {
             return by.in_idle_time([&] { return stream.read_some(buffer); });
         } else {
@@ -60,6 +60,7 @@ struct patient_stream {
         }
     }
     [[nodiscard]] io::result<std::size_t> write_some(std::span<const std::byte> bytes) {
+        if (bytes.empty()) return stream.write_some(bytes);
         if constexpr (!socket_like<Stream>) {
             return by.in_idle_time([&] { return stream.write_some(bytes); });
         } else {
@@ -189,7 +190,11 @@ serve_report serve(Listener& listener, Handler handler, const serve_limits& limi
         }
         server->start([server = server.get(), handle, peer = std::move(*peer)]() mutable {
             const auto mine = std::make_unique<connection<stream>>(std::move(peer), *server);
-            server->run(*mine, [&] { std::invoke(*handle, *mine); });
+            server->run(*mine, [&] {
+                std::invoke(*handle, *mine);
+                if constexpr (requires { server->linger(mine->stream().get_descriptor()); })
+                    server->linger(mine->stream().get_descriptor());
+            });
         });
     }
     return server->finish();

@@ -25,6 +25,10 @@ struct serve_limits {
     std::chrono::nanoseconds total = never;
     /// When the server stops: so long what is under way may take. Then it is cancelled.
     std::chrono::nanoseconds grace = std::chrono::seconds(10);
+    /// When a handler has returned, and its client goes on sending though what was written to it is
+    /// on the way: so long that client is still listened to. (What is closed with bytes unread is
+    /// reset, and the end of the answer would be lost.) 0: not at all.
+    std::chrono::nanoseconds linger = std::chrono::seconds(2);
     /// How long a line may be, with its end.
     std::size_t line = 64 * 1024;
     /// What kind of fibers the handlers are. With no worker named they are dealt out in turn.

@@ -146,6 +146,8 @@ public:
     }
     /// Whoever found the connection idle is in interrupt() no more.
     void wait_until_interrupted() noexcept { const std::lock_guard lock(lock_); }
+    /// The handler has returned. What it wrote shall arrive, though the client is still sending.
+    void linger(io::descriptor& socket) const;
     template <class F>
     void run(served& connection, F handler) {
         enter(connection);
