@@ -411,7 +411,7 @@ WEFT_TEST("serve: limits that make no sense are refused") {
         for (const io::serve_limits& wrong :
              {io::serve_limits{.connections = 0}, io::serve_limits{.idle = 0ns},
               io::serve_limits{.total = -1ns}, io::serve_limits{.grace = -1ns},
-              io::serve_limits{.line = 0}}) {
+              io::serve_limits{.linger = -1ns}, io::serve_limits{.line = 0}}) {
             try {
                 io::serve(
                     listener, [](peer&) {}, wrong);
@@ -419,7 +419,13 @@ WEFT_TEST("serve: limits that make no sense are refused") {
         }
     });
     s.run();
-    CHECK(refused == 5);
+    CHECK(refused == 6);
+}
+
+WEFT_TEST("serve: outside any fiber it aborts by name") {
+    weft_test::allow_threads_in_death_tests();
+    auto listener = io::tcp_listener::bind(io::address::loopback_ipv4(0)).value();
+    EXPECT_DEATH(io::serve(listener, [](peer&) {}), "called outside any fiber ..serve");
 }
 
 namespace {

@@ -62,7 +62,7 @@ time_point serving::idle_deadline() const noexcept {
 
 serving::serving(const io::serve_limits& wanted)
     : limits(checked(wanted)),
-      home_(this_fiber::executor()),
+      home_(home_of_running_fiber("serve")),
       places_(static_cast<std::ptrdiff_t>(
           std::min<std::size_t>(wanted.connections, counting_semaphore<>::max()))) {}
 

@@ -169,7 +169,8 @@ private:
 };
 
 /// Returns when all connections have ended; what it says is why it stopped and what it did.
-/// Suspends: always. Cancel: it stops as described, and says so in the report. From: a fiber.
+/// Suspends: always. Cancel: it stops as described, and says so in the report. From: a fiber;
+/// elsewhere it aborts.
 /// Fails: what a handler threw (but `cancelled`) stops the server and comes out; std::bad_alloc;
 /// std::invalid_argument for limits that make no sense.
 template <class Listener, class Handler>
