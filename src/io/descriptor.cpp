@@ -122,6 +122,10 @@ void descriptor::close() noexcept {
     if (state_ != nullptr) state_->close();
 }
 
+void descriptor::end_writing() noexcept {
+    if (state_ != nullptr) state_->end_writing();
+}
+
 int descriptor::release() noexcept { return state_ != nullptr ? state_->release() : -1; }
 
 int descriptor::native_handle() const noexcept { return state_ != nullptr ? state_->number() : -1; }

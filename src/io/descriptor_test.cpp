@@ -436,6 +436,12 @@ MATRIX_TEST("descriptor: one that is borrowed outlives its owner and the next of
     CHECK(woken);
 }
 
+WEFT_TEST("wait_readable: in a plain thread, with a deadline that passed long ago, only asks") {
+    const io::pipe ends = io::pipe::make().value();
+    const int number = ends.reader.native_handle();
+    CHECK(io::wait_readable(number, time_point::min()).error() == std::errc::timed_out);
+}
+
 MATRIX_TEST("wait_readable: says timed_out after its deadline") {
     io::pipe ends = io::pipe::make().value();
     std::error_code error;

@@ -73,17 +73,18 @@ public:
     // Waiting: for watched.cpp.
 
     /// Somebody begins (1) or ends (-1) to wait. Counted only on a loop that may be closed: there
-    /// all happens in one thread, but for what count_closed() counts.
+    /// all happens in one thread, but for what count_taken_out() counts.
     void count(std::ptrdiff_t change) noexcept {
         if (counts_) waiting_ += change;
     }
-    /// Somebody ends to wait because of close(), perhaps by one whom another of that loop awaits.
+    /// Somebody ends to wait by what a fiber or thread did, perhaps one whom another of that loop
+    /// awaits.
     /// From: any thread.
-    void count_closed() noexcept {
-        if (counts_) ended_by_close_.fetch_add(1, std::memory_order_relaxed);
+    void count_taken_out() noexcept {
+        if (counts_) taken_out_.fetch_add(1, std::memory_order_relaxed);
     }
     [[nodiscard]] bool is_awaited() const noexcept {
-        return waiting_ != ended_by_close_.load(std::memory_order_relaxed);
+        return waiting_ != taken_out_.load(std::memory_order_relaxed);
     }
 
     [[nodiscard]] const executor& where() const noexcept { return *home; }
@@ -120,7 +121,7 @@ private:
     executor* const home;
     const bool counts_;
     std::ptrdiff_t waiting_ = 0;  // began, less those who ended otherwise than by close()
-    std::atomic<std::ptrdiff_t> ended_by_close_ = 0;
+    std::atomic<std::ptrdiff_t> taken_out_ = 0;
     enum : int { awake, asleep, woken };
     std::atomic<int> state_ = awake;
     std::atomic<bool> retired_ = false;

@@ -127,7 +127,9 @@ result<std::size_t> stream_socket::write_some(std::span<const std::span<const st
 }
 
 result<void> stream_socket::shutdown_write() {
-    return without_value(ask(descriptor_, [](int number) { return ::shutdown(number, SHUT_WR); }));
+    const auto ended = ask(descriptor_, [](int number) { return ::shutdown(number, SHUT_WR); });
+    if (ended) descriptor_.end_writing();
+    return without_value(ended);
 }
 
 result<void> stream_socket::shutdown_read() {

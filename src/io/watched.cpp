@@ -70,7 +70,8 @@ std::unexpected<std::error_code> closed_error() noexcept {
 timespec* time_left(time_point deadline, timespec& left) noexcept {
     using namespace std::chrono;
     if (deadline == no_deadline) return nullptr;
-    const nanoseconds rest = std::max<nanoseconds>(deadline - steady_clock_source().now(), {});
+    const time_point now = steady_clock_source().now();
+    const nanoseconds rest = deadline > now ? deadline - now : nanoseconds::zero();
     left = {.tv_sec = std::min<time_t>(duration_cast<seconds>(rest).count(), 1'000'000),
             .tv_nsec = (rest % seconds(1)).count()};
     return &left;
@@ -142,6 +143,18 @@ int watched::release() noexcept {
     return number_;
 }
 
+namespace {
+
+// Whoever waits there, if he can be claimed. Under the watch's lock.
+waiter* take_out(watch& from, watch::side& side) noexcept {
+    if (side.waiting() == nullptr) return nullptr;
+    from.home->count_taken_out();
+    waiter* const one = side.take_waiting();
+    return one->claim() ? one : nullptr;
+}
+
+}  // namespace
+
 // With the lock, for whoever closes is not inside: it may be moved meanwhile, and the watch be
 // gone.
 void watched::wake_all() noexcept {
@@ -151,13 +164,7 @@ void watched::wake_all() noexcept {
         if (watch* const mine = watch_.load(std::memory_order_seq_cst)) {
             WEFT_TEST_POINT("watched: closing, nobody claimed");
             const std::lock_guard also(mine->lock);
-            for (std::size_t i = 0; i < 2; ++i) {
-                watch::side& side = mine->sides[i];
-                if (side.waiting() == nullptr) continue;
-                mine->home->count_closed();
-                waiter* const one = side.take_waiting();
-                if (one->claim()) woken[i] = one;
-            }
+            for (std::size_t i = 0; i < 2; ++i) woken[i] = take_out(*mine, mine->sides[i]);
             mine->early = nullptr;
         }
         const std::uint64_t one = 1;
@@ -166,6 +173,28 @@ void watched::wake_all() noexcept {
     }
     for (waiter* const one : woken)
         if (one != nullptr) one->wake();
+}
+
+// The kernel tells of no room in a local socket that may not send any more: so who waits for that
+// is told here. He looks at the flag under the watch's lock, or at its being set under the other:
+// one of the two finds the other.
+void watched::end_writing() noexcept {
+    const visit inside(*this);
+    if (!inside) return;
+    waiter* woken = nullptr;
+    {
+        const std::lock_guard guard(settling_);
+        constexpr auto write = io::direction::write;
+        writing_ended_.store(true, std::memory_order_relaxed);
+        if (watch* const mine = watch_.load(std::memory_order_relaxed)) {
+            const std::lock_guard also(mine->lock);
+            woken = take_out(*mine, mine->of(write));
+        }
+        const std::uint64_t one = 1;
+        if (const int wakes = thread_wakes_[std::to_underlying(write)]; wakes >= 0)
+            static_cast<void>(!::write(wakes, &one, sizeof one));
+    }
+    if (woken != nullptr) woken->wake();
 }
 
 // With nobody inside.
@@ -281,6 +310,7 @@ protected:
             return false;
         watch::side& side = where_->of(which_);
         if (std::exchange(side.ready, false)) return false;
+        if (host_->has_ended(which_)) return false;
         if (side.ended && ended_ == at_end::go_on) return false;
         if (side.waiting() != nullptr || host_->thread_wakes_[std::to_underlying(which_)] >= 0)
             fail(which_ == io::direction::read
@@ -398,18 +428,20 @@ void watched::set_thread_wakes(io::direction which, int wakes) noexcept {
                      {.fd = wakes, .events = POLLIN, .revents = 0}};
     long count = 0;
     timespec left{};
-    if (!is_closed()) do
+    if (!is_closed() && !has_ended(which)) do
             count =
                 system_call([&] { return ::ppoll(both, 2, time_left(deadline, left), nullptr); });
         while (count == -EINTR);
     set_thread_wakes(which, -1);
     ::close(wakes);
     if (count < 0) return count;
-    return std::to_underlying(count == 0 && !is_closed() ? wait_outcome::timed_out
-                                                         : wait_outcome::event);
+    const bool is_over = is_closed() || has_ended(which);
+    return std::to_underlying(count == 0 && !is_over ? wait_outcome::timed_out
+                                                     : wait_outcome::event);
 }
 
 [[gnu::noinline]] long watched::is_ready(io::direction which) const noexcept {
+    if (has_ended(which)) return 1;
     pollfd one{
         .fd = number_,
         .events = static_cast<short>(which == io::direction::read ? POLLIN | POLLRDHUP : POLLOUT),

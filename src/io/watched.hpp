@@ -63,6 +63,8 @@ public:
     /// By whoever made it with new; it is freed when the last has left.
     void drop() noexcept;
     void close() noexcept;
+    /// A write does not wait from now on, nor who waits for one: it fails at once.
+    void end_writing() noexcept;
     /// With nobody inside; -1: it was closed.
     [[nodiscard]] int release() noexcept;
     [[nodiscard]] int number() const noexcept { return is_closed() ? -1 : number_; }
@@ -113,6 +115,10 @@ private:
     void set_thread_wakes(io::direction which, int wakes) noexcept;
     [[nodiscard]] long wait_in_thread(io::direction which, time_point deadline);
     [[nodiscard]] std::error_code after_wait(long outcome) const noexcept;
+    /// Whether a call in that direction fails at once, whatever the kernel tells of it.
+    [[nodiscard]] bool has_ended(io::direction which) const noexcept {
+        return which == io::direction::write && writing_ended_.load(std::memory_order_relaxed);
+    }
     /// 0, 1, or minus errno.
     [[nodiscard]] long is_ready(io::direction which) const noexcept;
 
@@ -129,8 +135,9 @@ private:
     std::atomic<std::uint32_t> word_ = user;
     int number_;
     bool owned_;
-    std::atomic<watch*> watch_ = nullptr;  // written under the lock; cleared under its own, too
-    std::atomic<bool> emptied_ = false;    // by the last read; of the one who reads (relaxed)
+    std::atomic<watch*> watch_ = nullptr;      // written under the lock; cleared under its own, too
+    std::atomic<bool> emptied_ = false;        // by the last read; of the one who reads (relaxed)
+    std::atomic<bool> writing_ended_ = false;  // set under the lock, before who waits is woken
     spin_lock settling_;
     // Guarded by the lock; the last by that of the watch as well, if there is one.
     std::shared_ptr<reactor> home_;

@@ -151,10 +151,13 @@ public:
 
 private:
     friend detail::standard_descriptor;
+    friend class stream_socket;
 
     explicit descriptor(detail::watched* state) noexcept : state_(state) {}
     /// The number itself, whatever it stands for from one time to the next; it is never closed.
     [[nodiscard]] static result<descriptor> by_number(int number) noexcept;
+    /// No more will be written: whoever waits for room tries again, and is told so.
+    void end_writing() noexcept;
 
     detail::watched* state_ = nullptr;
 };
