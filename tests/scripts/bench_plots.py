@@ -341,12 +341,14 @@ class Stored(unittest.TestCase):
         text = (ROOT / "docs/benchmarks.md").read_text()
         place = "## Where weft loses\n"
         self.assertIn("<!-- figures: losses -->", text[text.index(place):])
+        parts = dict(part.split("\n", 1) for part in text[text.index(place):].split("\n### ")[1:])
         for name in known_cases():
             results = load(RESULTS / f"{name}.json")
+            listed = parts.get(name, "")  # two cases may have figures of one name
             for figure in results["figures"] if results else []:
                 line = f"| {figure['says']}" + (f" ({figure['at']})" if figure["at"] else "")
                 line += f" | {figure['compiler']} | "
-                self.assertEqual(line in text, figure["met"] is False, line)
+                self.assertEqual(line in listed, figure["met"] is False, line)
 
     def test_a_list_that_is_older_than_the_results_is_noticed(self):
         text = (ROOT / "docs/benchmarks.md").read_text()
