@@ -1,5 +1,7 @@
 // pool_test.cpp - the pool with plain runnables: who runs what, sleeping and waking, ends.
 //
+// Long, for running, sleeping and waking are one protocol, and the counters at the end tell of it.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <weft/exec/pool.hpp>
 

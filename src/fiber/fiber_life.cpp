@@ -63,8 +63,7 @@ void tell_error(const std::exception_ptr& error) noexcept {
         line.text("weft: value() of a result that is an error, which nobody took");
         tell_what(line, error);
         line.text("\n").write();
-    } catch (...) {
-    }
+    } catch (...) {}
 }
 
 // Terminate happens at the throw, with the stack as it was; here it is said whose stack that is.

@@ -380,6 +380,7 @@ WEFT_TEST("fiber: the error of a value() that nobody took is named when it termi
     };
     EXPECT_DEATH(in_a_fiber(), "weft: fiber 'server' ended with .* take: Address already in use");
     const auto out_of_run = [&] { std::thread([&] { run([&] { wrong(); }); }).join(); };
-    EXPECT_DEATH(out_of_run(), "weft: value.. of a result that is an error, which nobody took: "
-                               "Address already in use\nterminate called");
+    EXPECT_DEATH(out_of_run(),
+                 "weft: value.. of a result that is an error, which nobody took: "
+                 "Address already in use\nterminate called");
 }

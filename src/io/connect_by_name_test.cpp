@@ -68,7 +68,8 @@ POOL_TEST("connect: by a name whose first addresses are dead it comes out at the
     const named several(loopbacks());
     for (const std::string& where : loopbacks()) {
         const auto hosts = weft_test::take_port(loopbacks(), where);
-        if (hosts.missing) GTEST_SKIP() << hosts.missing.message();
+        if (hosts.missing)
+            GTEST_SKIP() << "127.0.0.2 or ::1 is not there: " << hosts.missing.message();
         const address live = hosts.listener->local_address().value();
         const std::string port = std::to_string(hosts.port);
         std::size_t addresses = 0;
@@ -90,7 +91,8 @@ POOL_TEST("connect: by a name whose addresses are all dead it says why") {
                         "table of ours";
     const named several(loopbacks());
     const auto nobody = weft_test::take_port(loopbacks(), "");
-    if (nobody.missing) GTEST_SKIP() << nobody.missing.message();
+    if (nobody.missing)
+        GTEST_SKIP() << "127.0.0.2 or ::1 is not there: " << nobody.missing.message();
     const std::string port = std::to_string(nobody.port);
     std::error_code error;
     fiber f(p, options(), [&] { error = io::connect("several.invalid", port, 10s).error(); });

@@ -1,5 +1,7 @@
 // descriptor_test.cpp - waiting for descriptors: cancelled, closed, moved, reused.
 //
+// Long, for a descriptor has one protocol, and each way to leave it is tried on every back end.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <pthread.h>

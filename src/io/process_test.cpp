@@ -139,9 +139,8 @@ WEFT_TEST("process: what it is told to be") {
         CHECK(read_all(variable.output()) == "x\n");
         process other = shell("echo $PATH", {.output = piped, .environment = {"PATH=/nowhere"}});
         CHECK(read_all(other.output()) == "/nowhere\n");  // and not ours
-        process twice =
-            shell("env | grep WEFT_WORD", {.output = piped,
-                                           .environment = {"WEFT_WORD=x", "WEFT_WORD=y"}});
+        process twice = shell("env | grep WEFT_WORD",
+                              {.output = piped, .environment = {"WEFT_WORD=x", "WEFT_WORD=y"}});
         CHECK(read_all(twice.output()) == "WEFT_WORD=y\n");
         process clean = shell("echo \"$HOME.\"", {.output = piped, .clean_environment = true});
         CHECK(read_all(clean.output()) == ".\n");

@@ -275,7 +275,8 @@ POOL_TEST("resolver: of a name's addresses that which answers is connected to, w
     const std::vector<std::string> all = {"127.0.0.1", "127.0.0.2", "::1"};
     for (const std::string& where : all) {
         const auto hosts = weft_test::take_port(all, where);
-        if (hosts.missing) GTEST_SKIP() << hosts.missing.message();
+        if (hosts.missing)
+            GTEST_SKIP() << "127.0.0.2 or ::1 is not there: " << hosts.missing.message();
         const address live = hosts.listener->local_address().value();
         bool right = false;
         std::size_t addresses = 0;

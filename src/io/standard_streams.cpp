@@ -55,9 +55,7 @@ count counted(long result) {
 
 // Whatever the error: sandboxes have their own for calls that they do not know. The plain call says
 // what else is wrong.
-bool is_refused(ssize_t result) noexcept {
-    return result < 0 && errno != EAGAIN && errno != EINTR;
-}
+bool is_refused(ssize_t result) noexcept { return result < 0 && errno != EAGAIN && errno != EINTR; }
 
 count read_now(int number, std::span<std::byte> buffer) {
     const iovec all{.iov_base = buffer.data(), .iov_len = buffer.size()};
